@@ -631,7 +631,7 @@ READERS = frozenset(
     [
         *("at", "recall", "by_files", "get", "get_many", "list", "scopes", "history", "flush", "context"),
         *("look_up", "status"),
-        *("graph.neighbours", "admin.export", "admin.access_counts", "streams.list", "streams.presets"),
+        *("graph.neighbours", "graph.size", "admin.export", "admin.access_counts", "streams.list", "streams.presets"),
         *("summaries.revisions", "admin.backup", "admin.check", "admin.calls", "admin.test_llm", "recent", "preview"),
         *("restricted", "watched", "view"),
     ]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from eunoe import errors
 from eunoe.model.atom import Atom
 from eunoe.model.context import Context
-from eunoe.model.graph import Entity, Link, Mention, Neighbourhood
+from eunoe.model.graph import Entity, GraphSize, Link, Mention, Neighbourhood, Relation
 from eunoe.model.hit import Hit, Hits, Reason
 from eunoe.model.lease import Lease, LeaseStatus
 from eunoe.model.message import Message
@@ -67,6 +67,7 @@ __all__ = [
     "ForgetReport",
     "FormReport",
     "GraphReport",
+    "GraphSize",
     "Hit",
     "Hits",
     "ImportReport",
@@ -85,6 +86,7 @@ __all__ = [
     "Reason",
     "Receipt",
     "Reembedding",
+    "Relation",
     "RetentionReport",
     "Revision",
     "Scope",

@@ -191,10 +191,10 @@ def test_a_fault_in_the_program_does_not_end_the_thread(
 
 
 def test_memories_of_several_conversations_are_all_formed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def one_each(targets: Any, turns: Any) -> list[Proposal]:
-        return [Proposal(0, "fact", turn.text, (turn.id,)) for turn in turns]
+    def one_each(targets: Any, readings: Any) -> list[Proposal]:
+        return [Proposal(0, "fact", each.turn.text, (each.turn.id,)) for each in readings]
 
-    monkeypatch.setattr(extraction, "extract_by_rules", one_each)
+    monkeypatch.setattr(extraction, "extract_extractively", one_each)
     talks = [Scope(session=f"s{number}", user="anna") for number in range(10)]
     with opened(path) as memory:
         for talk in talks:

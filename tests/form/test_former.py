@@ -252,7 +252,7 @@ def test_a_fault_in_the_program_is_logged_and_the_messages_stay_due(
     with opened(path) as memory, caplog.at_level(logging.ERROR, "eunoe"):
         memory.observe(TALK, SAID)
         with monkeypatch.context() as patched:
-            patched.setattr(extraction, "extract_by_rules", broken)
+            patched.setattr(extraction, "extract_extractively", broken)
             report = memory.form(TALK)
         assert report.messages == 0
         assert "ZeroDivisionError" in report.failed[0]

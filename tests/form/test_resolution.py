@@ -94,7 +94,7 @@ def test_a_fact_and_an_observation_are_two(conversation):
 def test_near_duplicates_among_those_found_ahead_are_merged(conversation):
     [kept] = conversation.resolve(propose("Anna really loves green tea in the morning.", 0)).stored
     text = "Anna loves green tea in the morning."
-    assert conversation.resolve(propose(text, 1), similar={text: ["gone", kept]}).merged == 1
+    assert conversation.resolve(propose(text, 1), similar={text: {"gone": 0.9, kept: 0.9}}).merged == 1
     assert len(conversation.record(kept).supports) == 2
 
 
@@ -110,7 +110,7 @@ def test_near_duplicates_among_those_found_ahead_are_merged(conversation):
 def test_what_differs_in_a_number_a_name_or_a_no_is_never_merged(conversation, one, two):
     vectors = VectorBatch("m", 2, dict.fromkeys((one, two), b"\x00\x3c\x00\x00"))
     [kept] = conversation.resolve(propose(one, 0)).stored
-    report = conversation.resolve(propose(two, 1), similar={two: [kept]}, vectors=vectors)
+    report = conversation.resolve(propose(two, 1), similar={two: {kept: 0.99}}, vectors=vectors)
     assert (len(report.stored), report.merged) == (1, 0)
     assert set(conversation.open_atoms()) == {one, two}
 

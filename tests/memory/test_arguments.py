@@ -222,6 +222,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "leases.drop": {"scope": ANNA, "name": "work"},
     "leases.renewing": {"scope": ANNA, "lease": Lease("work", "me")},
     "graph.neighbours": {"scope": ANNA, "entity": "Bruno", "depth": 1, "limit": 3},
+    "graph.size": {"scope": ANNA},
     "graph.extract": {"scope": ANNA, "limit": 3, "ask": False},
     "admin.export": {"scope": ANNA, "target": io.StringIO(), "progress": None, "skip_damaged": False},
     "admin.backup": {"target": "backup.db", "progress": None},

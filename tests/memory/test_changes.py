@@ -49,6 +49,7 @@ QUESTIONS = [
     lambda memory: memory.streams.presets(),
     lambda memory: memory.summaries.revisions("user=anna"),
     lambda memory: memory.graph.neighbours("user=anna"),
+    lambda memory: memory.graph.size("user=anna"),
     lambda memory: memory.admin.access_counts("user=anna", ["one"]),
     lambda memory: memory.admin.check(),
 ]

@@ -87,6 +87,7 @@ SCRIPT: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("recall", (ANNA, "the dog"), {"where": {"n": {"gte": 1}}}),
     ("by_files", (ANNA, ["a.py"]), {}),
     ("graph.neighbours", (ANNA, "Bruno"), {"limit": 5}),
+    ("graph.size", (ANNA,), {}),
     ("graph.extract", (ANNA,), {"limit": 2}),
     ("get", (ANNA, "m1"), {}),
     ("view", (ANNA, "number", lambda: 7), {}),

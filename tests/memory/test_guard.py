@@ -42,6 +42,7 @@ SCOPED: dict[str, tuple[Right, dict[str, Any]]] = {
     "history": ("read", {"id": "a"}),
     "summaries.revisions": ("read", {}),
     "graph.neighbours": ("read", {}),
+    "graph.size": ("read", {}),
     "admin.access_counts": ("read", {"ids": ["a"]}),
     "admin.export": ("read", {"target": io.StringIO()}),
     "observe": ("write", {"messages": "Hello."}),

@@ -54,7 +54,7 @@ def other_embed(texts: Sequence[str]) -> list[list[float]]:
 
 
 def opened(path: Path) -> Memory:
-    extraction.extract_by_rules = one_each
+    extraction.extract_extractively = one_each
     for model in (embed, other_embed):
         try:
             return eunoe.open(path, embedder=model, llm="none", form=False)

@@ -20,12 +20,12 @@ from children import say, wait
 import eunoe
 from eunoe.form import extraction
 from eunoe.form.proposal import Proposal
+from eunoe.form.turn_reading import TurnReading
 from eunoe.memory import Memory
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.source import source_place
 from eunoe.model.stream import Target
-from eunoe.model.turn import Turn
 from eunoe.recall import request, search
 from eunoe.records.fingerprints import id_identity
 from eunoe.store.query import ItemQuery
@@ -46,18 +46,18 @@ def words(*seed: object) -> str:
     return " ".join(digest[place : place + 6] for place in range(0, 30, 6))
 
 
-def one_each(targets: Sequence[Target], turns: Sequence[Turn]) -> list[Proposal]:
+def one_each(targets: Sequence[Target], readings: Sequence[TurnReading]) -> list[Proposal]:
     """One memory for every turn in every stream, after some thought."""
     time.sleep(0.001)
     return [
         Proposal(place, "observation" if target.user else "fact", f"{turn.text} {target.preset}", (turn.id,))
         for place, target in enumerate(targets)
-        for turn in turns
+        for turn, *_ in readings
     ]
 
 
 def opened(path: str | Path) -> Memory:
-    extraction.extract_by_rules = one_each
+    extraction.extract_extractively = one_each
     return eunoe.open(path, embedder="none", llm="none", form=False)
 
 
@@ -269,13 +269,13 @@ def look(path: str) -> None:
 def rival(path: str, calls: str) -> None:
     """Forms one conversation as soon as it is told to, beside others who do the same; notes what it was asked."""
 
-    def noted(targets: Sequence[Target], turns: Sequence[Turn]) -> list[Proposal]:
+    def noted(targets: Sequence[Target], readings: Sequence[TurnReading]) -> list[Proposal]:
         with Path(calls).open("a") as file:
-            file.write("".join(f"{turn.id}\n" for turn in turns))
-        return one_each(targets, turns)
+            file.write("".join(f"{reading.turn.id}\n" for reading in readings))
+        return one_each(targets, readings)
 
     with opened(path) as memory:
-        extraction.extract_by_rules = noted
+        extraction.extract_extractively = noted
         say(ready=True)
         wait()
         reports = [memory.form(talk) for talk in TALKS]

@@ -42,6 +42,7 @@ def calls(scope: str = "user=anna", id: str = ID, mem0_id: str = "x") -> list[Ca
         Call("list_revisions", "GET", f"/v1/revisions?scope={owner}"),
         Call("compare_revisions", "GET", f"/v1/revisions/compare?scope={owner}&old=1&new=2"),
         Call("get_graph", "GET", f"/v1/graph?scope={owner}"),
+        Call("get_graph_size", "GET", f"/v1/graph/size?scope={owner}"),
         Call("list_recent", "GET", "/v1/recent?limit=10&user=anna"),
         Call("list_calls", "GET", "/v1/calls"),
         Call("export", "GET", f"/v1/export?scope={owner}"),

@@ -59,13 +59,14 @@ def readers() -> dict[str, Callable[[str], object]]:
     from eunoe.errors import LlmError
     from eunoe.form.content_words import covered_share
     from eunoe.form.duplicates import is_duplicate
+    from eunoe.form.extractive import extract_extractively
     from eunoe.form.llm_summary import summary_prompt
     from eunoe.form.memory_keys import find_memory_key
-    from eunoe.form.rule_extraction import extract_by_rules
     from eunoe.form.rule_summary import summarize_by_rules
     from eunoe.form.shareable_text import is_shareable
     from eunoe.form.statements import find_people, is_fragment, is_question, is_secret, read_statement
     from eunoe.form.summary_guard import SummaryTask, find_fault
+    from eunoe.form.turn_reading import TurnReader
     from eunoe.index.lexical import LexicalIndex
     from eunoe.index.passage import parse_passage
     from eunoe.index.stream import StreamIndex
@@ -91,6 +92,8 @@ def readers() -> dict[str, Callable[[str], object]]:
     from eunoe.text.parts import split_into_parts
     from eunoe.text.sentences import cut_to_words, split_sentences
     from eunoe.text.tokens import token_count
+    from eunoe.tickets.leak_guard import LeakGuard
+    from eunoe.tickets.redaction import redact
 
     def render(text: str) -> None:
         section = StreamSection("user", "anna", text, (Note(text, NOW),))
@@ -110,7 +113,8 @@ def readers() -> dict[str, Callable[[str], object]]:
 
     def form(text: str) -> None:
         target = Target("user", parse_scopes("user=anna")[0], PRESETS["user"], "anna")
-        extract_by_rules([target], [Turn("1", text, user="anna"), Turn("2", text[:-1], user="anna")])
+        turns = [Turn("1", text, user="anna"), Turn("2", text[:-1], user="anna")]
+        extract_extractively([target], TurnReader().read(turns))
 
     def summarize(text: str) -> None:
         for summary, answer in ((text, "Anna likes tea. " * 20), ("Anna likes tea. " * 20, text)):
@@ -153,6 +157,8 @@ def readers() -> dict[str, Callable[[str], object]]:
         "question": ask,
         "JSON": parse_json,
         "documents": split_text,
+        "secrets": redact,
+        "leaks": lambda text: LeakGuard([f"{text} x"], turns=[(text, "ok")]).redact(text),
         "memory": remember,
     }
 

@@ -10,7 +10,7 @@ import pytest
 
 from eunoe.model.atom import Atom
 from eunoe.model.context import Context
-from eunoe.model.graph import Entity, Link, Mention, Neighbourhood
+from eunoe.model.graph import Entity, Link, Mention, Neighbourhood, Relation
 from eunoe.model.message import Message
 from eunoe.model.record import Item
 from eunoe.model.report import (
@@ -53,7 +53,11 @@ NOUNS: list[tuple[Any, Any]] = [
     (
         Neighbourhood,
         Neighbourhood(
-            "anna", (Entity("anna", "Anna", 2, 0.5),), (Link("a", "b", 1.0),), (Mention("a", "fact", "x", True),)
+            "anna",
+            (Entity("anna", "Anna", 2, 0.5),),
+            (Link("a", "b", 1.0),),
+            (Mention("a", "fact", "x", True),),
+            (Relation("a", "feeds", "b", 2),),
         ),
     ),
     (Status, STATUS),

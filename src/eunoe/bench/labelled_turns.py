@@ -9,11 +9,11 @@ import eunoe
 from eunoe.bench import Progress, Result
 from eunoe.bench.metrics import f1_scores
 from eunoe.bench.report import score_views, track
-from eunoe.bench.turn_judge import DROPPED_KINDS, find_kind, load_turn_judge
+from eunoe.bench.turn_judge import DROPPED_KINDS, find_kind
 from eunoe.display.output import shorten
 from eunoe.display.views import View
 from eunoe.errors import InputError
-from eunoe.form.kind_model import KEPT_KINDS, TURN_KINDS
+from eunoe.model.choices import KEPT_KINDS, TURN_KINDS
 from eunoe.model.message import Message
 
 _FORMAT: Final = "KIND | ROLE | BEFORE | TURN"
@@ -86,8 +86,7 @@ def run_labels_bench(
     files = {str(path): load_labelled_turns(path) for path in paths}
     turns = [turn for own in files.values() for turn in own]
     with eunoe.open(":memory:", embedder=embedder, llm="none", form=False) as memory:
-        judge = load_turn_judge(memory)
-        found = (find_kind(memory, judge, f"{number}", turn.messages) for number, turn in enumerate(turns))
+        found = (find_kind(memory, f"{number}", turn.messages) for number, turn in enumerate(turns))
         judged = list(track(zip((turn.kind for turn in turns), found, strict=True), len(turns), progress))
     if len(files) == 1:
         return label_figures(judged)

@@ -14,7 +14,7 @@ from eunoe.bench import Progress, Result
 from eunoe.bench.conversations import BUILT_IN, GoldConversation, GoldInstruction, read_conversations
 from eunoe.bench.metrics import f1_scores, group_by, mean_percent, precision_at_recall
 from eunoe.bench.report import score_views, track
-from eunoe.bench.turn_judge import TurnJudge, form_session, formed_atoms, load_turn_judge, source_ids
+from eunoe.bench.turn_judge import form_session, formed_atoms, read_session, source_ids
 from eunoe.display.views import Grid, View
 from eunoe.errors import InputError
 from eunoe.memory import Memory
@@ -62,7 +62,7 @@ class Lesson:
         self.instructions = [InstructionOutcome(gold.id, each, []) for each in gold.instructions]
         self._user = user
 
-    def learn(self, memory: Memory, judge: TurnJudge | None) -> Iterator[str]:
+    def learn(self, memory: Memory) -> Iterator[str]:
         """Observe and form one session after the other, and look at the contexts of later ones; yield each session."""
         due, scores = list[InstructionOutcome](), dict[str, float]()
         for session, turns in self.sessions.items():
@@ -74,8 +74,7 @@ class Lesson:
             form_session(memory, scope)
             ids = [turn.id for turn in turns]
             due += [each for each in self.instructions if each.gold.turn in ids]
-            judged = zip(ids, judge(turns), strict=True) if judge else ()
-            scores |= {id: judgement.keep for id, judgement in judged if judgement}
+            scores |= {reading.turn.id: reading.worth for reading in read_session(memory, turns)}
             yield session
         for question in self.gold.questions:
             afterwards = {"user": self._user, "session": _AFTERWARDS}
@@ -101,8 +100,7 @@ def run_learning_bench(
         raise InputError(f"{path} has neither facts nor questions about instructions: nothing to measure learning by")
     total = sum(len(lesson.sessions) for lesson in lessons)
     with eunoe.open(":memory:", embedder=embedder, llm="none", form=False) as memory:
-        judge = load_turn_judge(memory)
-        sessions = (session for lesson in lessons for session in lesson.learn(memory, judge))
+        sessions = (session for lesson in lessons for session in lesson.learn(memory))
         for _ in track(sessions, total, progress):
             pass
         status = memory.status()

@@ -1,47 +1,35 @@
 """The engine's own judgement of turns: what kind of thing each holds, and how much it is worth keeping."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from eunoe.embed.encoder import Encoder
 from eunoe.errors import EunoeError
-from eunoe.form.kind_model import KEPT_KINDS, TURN_KINDS, Judgement, KindInput, KindModel, load_kind_model
+from eunoe.form.turn_reading import TurnReader, TurnReading
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
+from eunoe.model.choices import KEPT_KINDS, TURN_KINDS
 from eunoe.model.message import Message
 from eunoe.model.source import source_place
+from eunoe.model.turn import Turn
 
 DROPPED_KINDS: Final = tuple(kind for kind in TURN_KINDS if kind not in KEPT_KINDS)
 _BY_VALUE: Final = ("instruction", "change", "decision", "plan", "preference", "fact")
 """The kinds that are kept, the most valuable first: a turn that holds several things has the first of their kinds."""
 _PAGE_SIZE: Final = 1000
 
-TurnJudge = Callable[[Sequence[Message]], Sequence[Judgement | None]]
-"""Judges each turn of a session, in order, beside the one before it; None where it cannot."""
+
+def read_session(memory: Memory, turns: Sequence[Message]) -> list[TurnReading]:
+    """What is read of each turn of a session without an LLM."""
+    return TurnReader(memory.embedder).read([_turn_of(turn) for turn in turns])
 
 
-def load_turn_judge(memory: Memory) -> TurnJudge | None:
-    """What judges turns in a memory: the kind model of its encoder. None where there is none but forming itself."""
-    encoder = memory.embedder
-    model = load_kind_model(encoder.name) if isinstance(encoder, Encoder) else None
-    return partial(_judge, model, encoder) if model and isinstance(encoder, Encoder) else None
+def _turn_of(message: Message) -> Turn:
+    return Turn(message.id, message.text, message.role, message.speaker)
 
 
-def _judge(model: KindModel, encoder: Encoder, turns: Sequence[Message]) -> list[Judgement | None]:
-    means = encoder.layer_means([turn.text for turn in turns])
-    first = [KindInput(turns[0].text, turns[0].role, vector=means[0])] if turns else []
-    rest = [
-        KindInput(turn.text, turn.role, before.text, vector, vector_before)
-        for (before, turn), (vector_before, vector) in zip(pairwise(turns), pairwise(means), strict=True)
-    ]
-    return model.judge([*first, *rest])
-
-
-def find_kind(memory: Memory, judge: TurnJudge | None, user: str, turns: Sequence[Message]) -> str:
+def find_kind(memory: Memory, user: str, turns: Sequence[Message]) -> str:
     """The kind of the last of these turns, which are all that a new user's conversation has."""
-    judgement = judge(turns)[-1] if judge else None
+    judgement = read_session(memory, turns)[-1].judgement
     return judgement.kind if judgement else _find_kind_by_forming(memory, user, turns)
 
 

@@ -8,12 +8,13 @@ from itertools import chain
 from typing import NamedTuple
 
 from eunoe.errors import LlmError
+from eunoe.form.extractive import extract_extractively
 from eunoe.form.llm_extraction import Background, UnusableAnswer, extract_by_llm
 from eunoe.form.proposal import Extraction, KnownAtom, Proposal, Refusal
 from eunoe.form.readership import can_all_read, shows_beside
 from eunoe.form.reading import Reading
-from eunoe.form.rule_extraction import extract_by_rules
 from eunoe.form.turn_evidence import Likeness
+from eunoe.form.turn_reading import TurnReader
 from eunoe.llm.answers import UNUSABLE
 from eunoe.llm.contract import AnswerError, CutAnswerError, DeclinedError, Llm, PromptTooLongError
 from eunoe.llm.models import Models
@@ -96,7 +97,7 @@ class Extractor:
     def _extract_with(self, model: Llm | None, chunk: Chunk, places: Sequence[int]) -> Extraction:
         targets = [chunk.targets[place] for place in places]
         if model is None:
-            extraction = _extract_extractively(targets, chunk.turns)
+            extraction = _extract_without_llm(self._searcher, targets, chunk.turns, chunk.earlier)
         else:
             extraction = _LlmTask(model, chunk, targets, self._searcher).extract(chunk.turns, chunk.earlier)
         own = [replace(proposal, target=places[proposal.target]) for proposal in extraction.proposals]
@@ -151,7 +152,7 @@ class _LlmTask:
     def _give_up(self, turns: Sequence[Turn], error: LlmError, why: str) -> Extraction:
         failure = f"messages of {self.chunk.stream.scope}: {error}; {why}, formed without the model"
         _log.warning("%s", failure)
-        return _extract_extractively(self.targets, turns)._replace(failures=(failure,))
+        return self._extract_without_llm(turns)._replace(failures=(failure,))
 
     def _replace_refused(self, turns: Sequence[Turn], extraction: Extraction) -> list[Proposal]:
         """What rules find in the turns that refused items cited, and that no other memory of the stream rests on."""
@@ -160,11 +161,15 @@ class _LlmTask:
         used = {(proposal.target, source) for proposal in extraction.proposals for source in proposal.sources}
         return [
             proposal
-            for proposal in (_extract_extractively(self.targets, turns).proposals if places else ())
+            for proposal in (self._extract_without_llm(turns).proposals if places else ())
             if proposal.target in places
             and used.isdisjoint((proposal.target, source) for source in proposal.sources)
             and (not cited[proposal.target] or not cited[proposal.target].isdisjoint(proposal.sources))
         ]
+
+    def _extract_without_llm(self, turns: Sequence[Turn]) -> Extraction:
+        known = [*self.chunk.earlier, *self.chunk.turns]
+        return _extract_without_llm(self.searcher, self.targets, turns, known[: known.index(turns[0])])
 
     def _find_known(self, turns: Sequence[Turn]) -> list[KnownAtom]:
         """What the streams know that may be shown beside the others."""
@@ -229,17 +234,22 @@ def _cited_by(place: int, refusals: Sequence[Refusal]) -> frozenset[str]:
     return frozenset().union(*cited) if all(cited) else frozenset()
 
 
-def _extract_extractively(targets: Sequence[Target], turns: Sequence[Turn]) -> Extraction:
-    return Extraction([replace(proposal, author=EXTRACTIVE) for proposal in extract_by_rules(targets, turns)])
+def _extract_without_llm(
+    searcher: Searcher, targets: Sequence[Target], turns: Sequence[Turn], earlier: Sequence[Turn]
+) -> Extraction:
+    readings = TurnReader(searcher.embedder.embedder).read(turns, earlier)
+    proposals = [replace(proposal, author=EXTRACTIVE) for proposal in extract_extractively(targets, readings)]
+    return Extraction(proposals, readings=tuple(readings))
 
 
 def _join(extractions: Iterable[Extraction]) -> Extraction:
-    proposals, refused, failures, refusals = zip(*extractions, strict=True)
+    proposals, refused, failures, refusals, readings = zip(*extractions, strict=True)
     return Extraction(
         [*chain.from_iterable(proposals)],
         sum(refused),
         tuple(chain.from_iterable(failures)),
         tuple(chain.from_iterable(refusals)),
+        tuple(chain.from_iterable(readings)),
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from eunoe.errors import ConflictError
 from eunoe.form.consolidation import Consolidator, is_summary_due, keeps_summary
-from eunoe.form.extraction import Chunk, Extractor, search_atoms
+from eunoe.form.extraction import Chunk, Extractor
 from eunoe.form.failures import describe_failure
 from eunoe.form.proposal import Extraction
 from eunoe.form.reading import Reading
@@ -12,7 +12,7 @@ from eunoe.form.resolution import Resolver
 from eunoe.form.retention import apply_retention, has_policy
 from eunoe.llm.models import Models, asking_for
 from eunoe.model.bounds import NO_BOUNDS, Bounds
-from eunoe.model.choices import ATOM_KINDS, REVIEW_MODES
+from eunoe.model.choices import REVIEW_MODES
 from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings
@@ -20,6 +20,7 @@ from eunoe.model.stream import Target
 from eunoe.model.time import utc_now
 from eunoe.model.turn import read_turns, speaking_users, turns_to_form
 from eunoe.recall.search import Searcher
+from eunoe.recall.similar_atoms import SimilarAtoms, find_similar_atoms
 from eunoe.records import leases
 from eunoe.records.access import AccessLog
 from eunoe.records.insertion import VectorBatch, fit_to_store
@@ -34,11 +35,7 @@ _MAX_ROUNDS = 4
 """How often a chunk is formed anew because something was forgotten while it was formed."""
 _MAX_EARLIER = 100
 """Messages before a chunk that may explain whom and what it speaks of."""
-_MAX_SIMILAR = 5
-"""Known atoms that a proposal is compared with."""
 
-SimilarAtoms = Mapping[str, Sequence[str]]
-"""Ids of known atoms that may say the same as a proposal, by its text."""
 ExtractionWatch = Callable[[Chunk, Extraction], None]
 
 
@@ -198,27 +195,24 @@ class Former:
             similar = self._find_similar(chunk, extraction, vectors)
         return self._write(chunk, extraction, similar, vectors, bounds)
 
-    def _find_similar(self, chunk: Chunk, extraction: Extraction, vectors: VectorBatch) -> list[SimilarAtoms]:
-        """Open atoms of each target that may say the same as one of its proposals."""
-        store, similar = self._store, [dict[str, list[str]]() for _ in chunk.targets]
-        with store.reading():
-            streams = [store.stream(target.scope) for target in chunk.targets]
-            queries = [stream and ItemQuery(stream.id, kinds=ATOM_KINDS, open=True, limit=1) for stream in streams]
-            are_filled = [bool(query and store.select(query)) for query in queries]
+    def _find_similar(
+        self, chunk: Chunk, extraction: Extraction, vectors: VectorBatch
+    ) -> list[Mapping[str, SimilarAtoms]]:
+        """For each target the open atoms that may say the same as one of its proposals, by the proposal's text."""
+        texts: list[list[str]] = [[] for _ in chunk.targets]
         for proposal in extraction.proposals:
-            own, text = similar[proposal.target], proposal.text
-            if are_filled[proposal.target] and text not in own:
-                scope = chunk.targets[proposal.target].scope
-                own[text] = [
-                    hit.id for hit in search_atoms(self._searcher, [scope], text, _MAX_SIMILAR, vectors.mean(text))
-                ]
-        return list(similar)
+            texts[proposal.target].append(proposal.text)
+        pairs = zip(chunk.targets, texts, strict=True)
+        return [
+            find_similar_atoms(self._searcher, target.scope, {text: vectors.mean(text) for text in own})
+            for target, own in pairs
+        ]
 
     def _write(
         self,
         chunk: Chunk,
         extraction: Extraction,
-        similar: Sequence[SimilarAtoms],
+        similar: Sequence[Mapping[str, SimilarAtoms]],
         vectors: VectorBatch,
         bounds: Bounds,
     ) -> FormReport | None:
@@ -236,7 +230,7 @@ class Former:
         self,
         chunk: Chunk,
         extraction: Extraction,
-        similar: Sequence[SimilarAtoms],
+        similar: Sequence[Mapping[str, SimilarAtoms]],
         vectors: VectorBatch,
         bounds: Bounds,
     ) -> FormReport:

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from eunoe.form.statements import MIN_SCORE, is_question, is_secret, read_statement
-from eunoe.model.turn import TOOL_ROLES, Turn
-from eunoe.text.sentences import split_sentences
+from eunoe.form.statements import is_secret
+from eunoe.form.turn_reading import MIN_WORTH, TurnReading
+from eunoe.model.turn import TOOL_ROLES
 
 _TOOL: Final = "it is what a tool gave back, not what somebody said"
 _SECRET: Final = "it speaks of a secret, which stays in the log alone"
@@ -12,20 +12,23 @@ _QUESTION: Final = "it only asks"
 _SMALL_TALK: Final = "it states nothing: a greeting, a reaction or the like"
 _TOO_LITTLE: Final = "what it says is not worth enough"
 _NO_ROOM: Final = "other messages were worth more, and a stream takes only so many"
+_LEAST: Final = 0.25
+"""What is worth less states nothing."""
 
 
-def explain_passed_over(turn: Turn) -> str:
+def explain_passed_over(reading: TurnReading) -> str:
     """The reason why a turn was passed over when it was read without an LLM.
 
-    >>> explain_passed_over(Turn("1", "What time is it?"))
+    >>> from eunoe.form.turn_reading import read_by_rules
+    >>> from eunoe.model.turn import Turn
+    >>> explain_passed_over(read_by_rules(Turn("1", "What time is it?")))
     'it only asks'
     """
-    if turn.role.lower() in TOOL_ROLES:
+    if reading.turn.role.lower() in TOOL_ROLES:
         return _TOOL
-    sentences = split_sentences(turn.text)
-    if any(map(is_secret, sentences)):
+    if any(is_secret(sentence.text) for sentence in reading.sentences):
         return _SECRET
-    statements = [statement for statement in map(read_statement, sentences) if statement]
-    if not statements:
-        return _QUESTION if sentences and is_question(sentences[-1]) else _SMALL_TALK
-    return _NO_ROOM if any(statement.score >= MIN_SCORE for statement in statements) else _TOO_LITTLE
+    worth = max((sentence.worth for sentence in reading.sentences), default=0.0)
+    if worth < _LEAST:
+        return _QUESTION if any(sentence.kind == "request" for sentence in reading.sentences[-1:]) else _SMALL_TALK
+    return _NO_ROOM if worth >= MIN_WORTH else f"{_TOO_LITTLE} ({worth:.0%})"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from eunoe.form.turn_reading import TurnReading
 from eunoe.model.choices import AtomKind
 
 
@@ -31,6 +32,8 @@ class Proposal:
     people: tuple[str, ...] = ()
     replaces: tuple[str, ...] = ()
     """Ids of known atoms that it makes untrue; only ever some of those that were shown."""
+    worth: float | None = None
+    """How likely it is worth keeping, where that was judged."""
     is_doubtful: bool = False
     """Whether what bears it out is just enough, or it was worth little to those who chose it."""
     author: str = ""
@@ -55,4 +58,6 @@ class Extraction(NamedTuple):
     failures: tuple[str, ...] = ()
     """What went wrong and was made up for."""
     refusals: tuple[Refusal, ...] = ()
-    """Those of the refused items that were in order but not borne out: rules take their place."""
+    """Those of the refused items that were in order but not borne out: others take their place."""
+    readings: tuple[TurnReading, ...] = ()
+    """What was read of the turns without an LLM."""

@@ -16,6 +16,7 @@ from eunoe.model.record import Record
 from eunoe.model.report import FormReport
 from eunoe.model.source import source_name
 from eunoe.model.turn import Turn
+from eunoe.recall.similar_atoms import SimilarAtoms
 from eunoe.records.fingerprints import memory_key, record_content, tombstone_identities, topic_of
 from eunoe.records.ids import new_ids
 from eunoe.records.insertion import VectorBatch, insert_records
@@ -33,6 +34,8 @@ from eunoe.store.query import ItemQuery
 from eunoe.store.tables import StreamLink, StreamState
 from eunoe.text.normalize import normalize_name
 
+_CHANGE = "change"
+"""The label of a statement that something known before is no longer so."""
 _MAX_WAITING = 100
 """Atoms in review, the latest, that a proposal is compared with."""
 
@@ -59,8 +62,8 @@ class Resolver:
     _refused: int = 0
     _in_review: int = 0
 
-    def resolve(self, proposals: Sequence[Proposal], similar: Mapping[str, Sequence[str]]) -> FormReport:
-        """Write proposals. `similar` names atoms of the stream that are close to a proposal's text."""
+    def resolve(self, proposals: Sequence[Proposal], similar: Mapping[str, SimilarAtoms]) -> FormReport:
+        """Write proposals. `similar` has the atoms of the stream that are close to a proposal's text."""
         if self.conversation.id != self.stream.id:
             self.store.save([StreamLink(self.conversation.id, self.stream.id)])
         texts = [proposal.text.strip() for proposal in proposals]
@@ -70,7 +73,7 @@ class Resolver:
         forgotten = {tombstone.identity for tombstone in found}
         for proposal, text, own, id in zip(proposals, texts, identities, new_ids(len(texts)), strict=True):
             if text and forgotten.isdisjoint(own):
-                self._resolve(replace(proposal, text=text), id, own[0], similar.get(proposal.text, ()))
+                self._resolve(replace(proposal, text=text), id, own[0], similar.get(proposal.text, {}))
             else:
                 self._refused += 1
         return FormReport(
@@ -81,7 +84,7 @@ class Resolver:
             refused=self._refused,
         )
 
-    def _resolve(self, proposal: Proposal, id: str, identity: bytes, similar: Sequence[str]) -> None:
+    def _resolve(self, proposal: Proposal, id: str, identity: bytes, similar: SimilarAtoms) -> None:
         turns = [turn for turn in self.turns if turn.id in proposal.sources and turn.id in self.messages]
         if not turns:
             self._refused += 1
@@ -90,7 +93,9 @@ class Resolver:
         new = self._make_record(proposal, id, identity, turns, said[0])
         related = find_same_topic(self.store, self.stream, new)
         duplicate = self._find_duplicate(new, related, similar)
-        rivals = self._find_rivals(new, [*related, *self._open_atoms(proposal.replaces)], duplicate)
+        # What was said to have changed is looked for among what is near to it.
+        replaced = [*proposal.replaces, *(similar if proposal.label == _CHANGE else ())]
+        rivals = self._find_rivals(new, [*related, *self._open_atoms(replaced)], duplicate)
         if duplicate:
             self._merge(new, duplicate, rivals, said)
         elif self.review == "all" or (self.review == "uncertain" and (proposal.is_doubtful or rivals)):
@@ -122,7 +127,7 @@ class Resolver:
             valid_from=said if topic else None,
         )
 
-    def _find_duplicate(self, new: Record, related: Sequence[Record], similar: Sequence[str]) -> Record | None:
+    def _find_duplicate(self, new: Record, related: Sequence[Record], similar: SimilarAtoms) -> Record | None:
         """An open atom that says the same: in the same words, or in words that differ in nothing that matters."""
         exact = self.store.select(ItemQuery(self.stream.id, identities=[new.identity], open=True))
         exact += [record for record in related if record_content(record) == new.identity]
@@ -130,7 +135,8 @@ class Resolver:
             return exact[0]
         for record in self._open_atoms([*similar, *self._find_waiting(), *self._written]):
             keys = {memory_key(record.metadata), memory_key(new.metadata), ""}
-            if record.kind == new.kind and len(keys) <= 2 and self._says_same(new.text, record.text):
+            cosine = similar.get(record.id) or self._compare_new(new.text, record.text)
+            if record.kind == new.kind and len(keys) <= 2 and is_duplicate(new.text, record.text, cosine):
                 return record
         return None
 
@@ -161,11 +167,10 @@ class Resolver:
         owner = self.stream.scope.get("user", "")
         return is_rival(old.text, new.text, key or memory_key(old.metadata), {*names, *others, *speakers, owner})
 
-    def _says_same(self, text: str, other: str) -> bool:
+    def _compare_new(self, text: str, other: str) -> float:
+        """The cosine of two texts that were embedded in this step; 0 if they were not."""
         vector, other_vector = self.vectors.mean(text), self.vectors.mean(other)
-        if vector is None or other_vector is None:
-            return is_duplicate(text, other)
-        return is_duplicate(text, other, float(vector @ other_vector))
+        return 0.0 if vector is None or other_vector is None else float(vector @ other_vector)
 
     def _open_atoms(self, ids: Sequence[str]) -> list[Record]:
         wanted = list(dict.fromkeys(ids))

@@ -3,9 +3,11 @@
 The forms of statements, by which they get their labels, are in `patterns/labels.toml`.
 """
 
+from math import exp
 from typing import Final, NamedTuple
 
 from eunoe.form.data_files import PatternFile
+from eunoe.model.choices import KEPT_KINDS, TurnKind
 from eunoe.text.sentences import word_count
 
 MIN_SCORE: Final = 1.5
@@ -14,6 +16,9 @@ MIN_SCORE: Final = 1.5
 _MAX_CHARACTERS: Final = 1000
 """What is longer is no sentence."""
 _MAX_WORDS: Final = 80
+_STEEPNESS: Final = 2.0
+"""How quickly scores become certainties: a point above the least is nine in ten."""
+_ANSWER_BONUS: Final = 0.5
 _TERSE_LABELS: Final = frozenset(["instruction", "preference", "identity"])
 """Statements that need few words."""
 _TERSENESS: Final = 0.3
@@ -30,8 +35,18 @@ class Statement(NamedTuple):
     label: str
     score: float
 
+    @property
+    def kind(self) -> TurnKind:
+        """What kind of thing it holds."""
+        return next((kind for kind in KEPT_KINDS if kind == self.label), "fact")
 
-def read_statement(sentence: str) -> Statement | None:
+    @property
+    def worth(self) -> float:
+        """How likely it is worth keeping, from 0 to 1."""
+        return 1 / (1 + exp(_STEEPNESS * (MIN_SCORE - self.score)))
+
+
+def read_statement(sentence: str, is_answer: bool = False) -> Statement | None:
     """Read what a sentence states; None for questions, greetings, small talk, suppositions and code."""
     if len(sentence) > _MAX_CHARACTERS:
         return None
@@ -44,7 +59,7 @@ def read_statement(sentence: str) -> Statement | None:
         label, weight = "state", 0.65 if size > 4 else 0.2
     if size < 3 and label not in _TERSE_LABELS:
         return None
-    score = _score(sentence, plain, size, label, weight)
+    score = _score(sentence, plain, size, label, weight) + (_ANSWER_BONUS if is_answer else 0.0)
     return Statement(sentence, label, round(score, 3)) if score > 0 else None
 
 
@@ -63,6 +78,18 @@ def is_fragment(sentence: str) -> bool:
 def is_secret(sentence: str) -> bool:
     """Whether it speaks of a password or the like, which is better left in the log alone."""
     return bool(_PATTERNS.secret.search(_simplify(sentence)))
+
+
+def is_vital(sentence: str) -> bool:
+    """Whether it says what nobody who cares for a person may overlook, such as an allergy."""
+    return bool(_PATTERNS.vital.search(_simplify(sentence[:_MAX_CHARACTERS])))
+
+
+def is_unfit(sentence: str) -> bool:
+    """Whether it is better not kept whatever it says: a secret, a supposition, code, or no sentence at all."""
+    plain = _simplify(sentence[:_MAX_CHARACTERS])
+    is_long = len(sentence) > _MAX_CHARACTERS or word_count(plain) > _MAX_WORDS
+    return is_long or is_secret(sentence) or bool(_PATTERNS.supposition.search(plain)) or _is_code(sentence)
 
 
 def is_private(sentence: str) -> bool:

@@ -139,6 +139,7 @@ class AsyncGraph(_AsyncGroup):
     _blocking: Graph
 
     neighbours = _async_verb(Graph.neighbours)
+    size = _async_verb(Graph.size)
     extract = _async_verb(Graph.extract, slow=True)
 
 

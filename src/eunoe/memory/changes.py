@@ -17,8 +17,8 @@ _READS: Final = frozenset(
     {
         *("recall", "build", "look_up", "find_item", "find_items", "find_history", "list_page", "recent_page"),
         *("by_files", "scopes", "status", "view"),
-        *("streams", "presets", "read_revisions", "find_neighbourhood", "counts", "check", "flush", "preview"),
-        *("calls", "test_llm"),
+        *("streams", "presets", "read_revisions", "find_neighbourhood", "measure_graph", "counts", "check", "flush"),
+        *("calls", "test_llm", "preview"),
         *("acquire_lease", "renew_lease", "release_lease", "fail_lease", "list_leases", "drop_lease"),
     }
 )

@@ -16,7 +16,7 @@ from eunoe.engine import Engine
 from eunoe.errors import InputError, LlmError
 from eunoe.llm import check_model_spec
 from eunoe.memory.guard import OPEN, Guard
-from eunoe.model.graph import Neighbourhood
+from eunoe.model.graph import GraphSize, Neighbourhood
 from eunoe.model.lease import Lease, check_optional_lease
 from eunoe.model.report import (
     BackupReport,
@@ -230,6 +230,19 @@ class Graph(Group):
         steps, most = check_count(depth, "depth", most=MAX_DEPTH), check_count(limit, "limit", most=MAX_ENTITIES)
         engine = self._engine
         return engine.run(find_neighbourhood, engine.store, engine.indexes, owner, entity, steps, most)
+
+    def size(self, scope: ScopeLike) -> GraphSize:
+        """Return how many passages, entities and triples there are.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.remember("project=atlas", "Anna Berg met Felix Cole.")
+        ...     memory.graph.size("project=atlas")
+        GraphSize(passages=1, entities=2, mentions=2, triples=0)
+        """
+        from eunoe.recall.neighbourhood import measure_graph
+
+        owner, engine = self._guard.scope(scope, "read"), self._engine
+        return engine.run(measure_graph, engine.store, engine.indexes, owner)
 
     def extract(self, scope: ScopeLike, *, limit: int | None = None, ask: bool = True) -> GraphReport:
         """Have the language model read the passages that it has not read yet, at most so many, for entities and

@@ -9,6 +9,7 @@ from eunoe.engine import Engine
 from eunoe.form.extraction import Chunk
 from eunoe.form.passed_over import explain_passed_over
 from eunoe.form.proposal import Extraction
+from eunoe.form.turn_reading import TurnReading
 from eunoe.llm.models import Models
 from eunoe.model.atom import Atom
 from eunoe.model.bounds import Bounds
@@ -17,7 +18,7 @@ from eunoe.model.message import Message
 from eunoe.model.preview import PassedOver, Preview
 from eunoe.model.scope import Scope
 from eunoe.model.source import source_place
-from eunoe.model.turn import FORMER, SILENT_ROLES, Turn
+from eunoe.model.turn import FORMER, SILENT_ROLES
 from eunoe.records.fingerprints import tombstone_identities
 from eunoe.records.incognito import incognito_places
 from eunoe.records.jobs import job_messages
@@ -76,14 +77,17 @@ class _Trial:
         """Scopes and texts of doubtful proposals."""
         self._models = models
         self._bounds = bounds
-        self._turns: dict[str, Turn] = {}
+        self._readings: dict[str, TurnReading] = {}
+        self._read: set[str] = set()
+        """Ids of the turns that an extractor saw."""
         self._proposed: set[str] = set()
         """Ids of the turns that proposals rest on."""
         self._is_by_llm = False
 
     def note(self, chunk: Chunk, extraction: Extraction) -> None:
         """Note what was extracted from a chunk."""
-        self._turns |= {turn.id: turn for turn in chunk.turns}
+        self._readings |= {reading.turn.id: reading for reading in extraction.readings}
+        self._read.update(turn.id for turn in chunk.turns)
         self._is_by_llm |= any(self._models.get(target.settings.extraction_model) for target in chunk.targets)
         for proposal in extraction.proposals:
             scope = chunk.targets[proposal.target].scope
@@ -107,10 +111,10 @@ class _Trial:
             return f"{former} forms memories from it"
         if message.role.lower() in SILENT_ROLES:
             return _SYSTEM
-        if id in self._turns:
-            reason = _LLM if self._is_by_llm else explain_passed_over(self._turns[id])
-            return _SAID_TWICE if id in self._proposed else reason
-        return ""
+        if id in self._proposed:
+            return _SAID_TWICE
+        is_explained = id in self._readings and not self._is_by_llm
+        return explain_passed_over(self._readings[id]) if is_explained else _LLM if id in self._read else ""
 
 
 def _waiting_messages(store: Store, scope: Scope) -> list[Message]:

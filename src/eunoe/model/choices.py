@@ -11,6 +11,7 @@ LookupMode = Literal["auto", "off"]
 ReviewMode = Literal["off", "uncertain", "all"]
 MemoryType = Literal["session", "user", "collective"]
 Right = Literal["read", "write", "forget", "admin"]
+TurnKind = Literal["instruction", "preference", "fact", "plan", "decision", "change", "request", "nothing"]
 
 ATOM_KINDS: Final[tuple[AtomKind, ...]] = ("fact", "observation")
 KINDS: Final[tuple[Kind, ...]] = ("message", *ATOM_KINDS)
@@ -18,4 +19,9 @@ CONTEXT_FORMATS: Final[tuple[ContextFormat, ...]] = ("xml", "markdown", "json", 
 LOOKUP_MODES: Final[tuple[LookupMode, ...]] = ("auto", "off")
 REVIEW_MODES: Final[tuple[ReviewMode, ...]] = ("off", "uncertain", "all")
 MEMORY_TYPES: Final[tuple[MemoryType, ...]] = ("session", "user", "collective")
+KEPT_KINDS: Final[tuple[TurnKind, ...]] = ("instruction", "preference", "fact", "plan", "decision", "change")
+"""Kinds of things that a turn may hold and that are worth keeping. They are the labels of what is formed from it."""
+TURN_KINDS: Final[tuple[TurnKind, ...]] = (*KEPT_KINDS, "request", "nothing")
+INSTRUCTION: Final = KEPT_KINDS[0]
+"""What is to be done from now on."""
 RIGHTS: Final[tuple[Right, ...]] = ("read", "write", "forget", "admin")

@@ -31,7 +31,7 @@ PRESETS: Mapping[str, Settings] = {
         ),
         extraction_fields=("observation",),
         observation_extraction_max=8,
-        observation_max_words=25,
+        observation_max_words=40,
         consolidation_prompt=(
             "A portrait of the user for an assistant who meets them again: who they are, how they want to be treated, "
             "what they like and dislike, what they plan."

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from eunoe.errors import DamagedStoreError
-from eunoe.model.choices import Kind, MemoryType
+from eunoe.model.choices import ATOM_KINDS, INSTRUCTION, Kind, MemoryType
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.source import SourcePlace, source_place
@@ -20,11 +20,15 @@ from eunoe.store.query import ItemQuery
 from eunoe.store.tables import Absorption, StreamState
 from eunoe.text.normalize import normalize
 
+INSTRUCTIONS, SUMMARY, OBSERVATIONS, FACTS = range(4)
+"""The sections of a stream, in their order."""
 _LIFETIME: Final = timedelta(minutes=5)
 """As long as prompt caches keep a prefix."""
 _MAX_CACHED: Final = 128
 _FEW: Final = 10
 """So many times what a window holds are read at once; of more than that only the latest are."""
+_MAX_INSTRUCTIONS: Final = 200
+"""Of one stream, the latest: more than any budget has room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,12 @@ class StreamSection:
     facts: tuple[Note, ...] = ()
     superseded: frozenset[str] = frozenset()
     """What its notes took the place of, as duplicates are compared; the summary may still tell it."""
+    instructions: tuple[Note, ...] = ()
+    """What is to be done from now on. These stand in every context, whatever a summary has absorbed."""
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        return (*self.instructions, *self.observations, *self.facts)
 
 
 def read_sections(store: Store, audience: Audience, now: datetime, with_sources: bool) -> list[StreamSection]:
@@ -74,20 +84,15 @@ def _read_section(
     store: Store, conversation: Scope, target: Target, stream: StreamState, now: datetime, visible: frozenset[Scope]
 ) -> StreamSection:
     settings = target.settings
-    latest = ItemQuery(
-        stream.id,
-        kinds=("fact",),
-        open=True,
-        reviewed=True,
-        order="newest",
-        limit=settings.fact_buffer_max,
-        skip_damaged=True,
-    )
-    facts = store.select(latest) if settings.fact_buffer_max else []
+    latest = ItemQuery(stream.id, kinds=("fact",), open=True, reviewed=True, order="newest", skip_damaged=True)
+    standing = latest._replace(kinds=ATOM_KINDS, labels=(INSTRUCTION,), limit=_MAX_INSTRUCTIONS)
+    facts = store.select(latest._replace(limit=settings.fact_buffer_max)) if settings.fact_buffer_max else []
     waiting = _latest_unabsorbed(store, stream, settings.observation_buffer_max)
+    instructions = store.select(standing)
 
-    def notes(records: Iterable[Record]) -> tuple[Note, ...]:
-        valid = (record for record in records if record.valid_to is None or record.valid_to > now)
+    def notes(records: Iterable[Record], is_standing: bool = False) -> tuple[Note, ...]:
+        wanted = (record for record in records if (record.label == INSTRUCTION) == is_standing)
+        valid = (record for record in wanted if record.valid_to is None or record.valid_to > now)
         return tuple(note_of(record, target.scope, visible) for record in valid)
 
     revision = _readable_revision(store, stream)
@@ -97,7 +102,10 @@ def _read_section(
         summary=revision.text.strip() if revision else "",
         observations=notes(waiting),
         facts=notes(reversed(facts)),
-        superseded=_superseded_statements(store, stream, [*waiting, *facts]) if revision else frozenset(),
+        superseded=_superseded_statements(store, stream, [*waiting, *facts, *instructions])
+        if revision
+        else frozenset(),
+        instructions=notes(reversed(instructions), is_standing=True),
     )
 
 

@@ -8,9 +8,19 @@ from itertools import chain, zip_longest
 from math import inf
 from typing import Final, NamedTuple
 
+from eunoe.model.choices import INSTRUCTION
 from eunoe.model.hit import Hit
 from eunoe.recall.rendering import Fragment, Path, Style, TextBuilder
-from eunoe.recall.static_context import Leftover, Note, StaticContext, StreamSection
+from eunoe.recall.static_context import (
+    FACTS,
+    INSTRUCTIONS,
+    OBSERVATIONS,
+    SUMMARY,
+    Leftover,
+    Note,
+    StaticContext,
+    StreamSection,
+)
 from eunoe.text.normalize import normalize
 from eunoe.text.sentences import split_line
 from eunoe.text.tokens import text_width
@@ -20,7 +30,6 @@ ValueOf = Callable[[str], float]
 
 _SUMMARY_ORDER: Final = ("user", "session", "collective")
 """Whose summary finds room first, of sentences that are worth the same."""
-_INSTRUCTION: Final = "instruction"
 _GAP: Final = "…"
 _GAP_WIDTH: Final = 6.0
 """The most that joining a sentence to others takes: a line break and a gap before it and after it, in any format."""
@@ -58,7 +67,7 @@ def render_static(
     value_of: ValueOf = lambda _: 0.0,
 ) -> StaticContext:
     """The static context within its share of the budget, and what found no room."""
-    streams = [replace(each, summary=_without(each.summary, each.superseded)) for each in streams]
+    streams = [replace(each, summary=_without(each.summary, _told_elsewhere(each))) for each in streams]
     builder = TextBuilder(style.room_left("", room), style.root.separator)
     paths = _paths(style, streams)
     if _add_all(style, builder, paths, streams, now):
@@ -71,14 +80,14 @@ def render_static(
     summaries = [_cut_summary(stream.summary, number, kept) for number, stream in enumerate(streams)]
     for number, text in enumerate(summaries):
         if text:
-            builder.place(Fragment(paths[number, 0], 0, style.summary(text)))
+            builder.place(Fragment(paths[number, SUMMARY], 0, style.summary(text)))
     notes = [entry.note for entry in kept if entry.note]
     rest = _leftovers(style, left, now, _LEFTOVER_SHARE * (room or 0.0))
     return _static_context(builder, streams, summaries, notes, rest)
 
 
 def all_notes(streams: Iterable[StreamSection]) -> list[Note]:
-    return [note for stream in streams for note in (*stream.observations, *stream.facts)]
+    return [note for stream in streams for note in stream.notes]
 
 
 def _static_context(
@@ -104,7 +113,7 @@ def _paths(style: Style, streams: Sequence[StreamSection]) -> dict[tuple[int, in
     return {
         (number, section): style.path(stream.layer, number, stream.name, section)
         for number, stream in enumerate(streams)
-        for section in range(3)
+        for section in (INSTRUCTIONS, SUMMARY, OBSERVATIONS, FACTS)
     }
 
 
@@ -117,12 +126,11 @@ def _add_all(
 ) -> bool:
     """Add everything; return whether it fits."""
     for number, stream in enumerate(streams):
-        if stream.summary and not builder.add(Fragment(paths[number, 0], 0, style.summary(stream.summary))):
+        if stream.summary and not builder.add(Fragment(paths[number, SUMMARY], 0, style.summary(stream.summary))):
             return False
-        for section, notes in ((1, stream.observations), (2, stream.facts)):
-            for note in notes:
-                if not builder.add(Fragment(paths[number, section], note.seq, style.note(note, now))):
-                    return False
+        for section, note in _noted(stream):
+            if not builder.add(Fragment(paths[number, section], note.seq, style.note(note, now))):
+                return False
     return True
 
 
@@ -149,17 +157,26 @@ def _by_worth(streams: Sequence[StreamSection], value_of: ValueOf) -> list[_Entr
 
 
 def _is_standing(note: Note | None) -> bool:
-    return note is not None and (note.pinned or note.label == _INSTRUCTION)
+    return note is not None and (note.pinned or note.label == INSTRUCTION)
 
 
 def _entries(streams: Sequence[StreamSection]) -> Iterator[_Entry]:
     for number, stream in enumerate(streams):
         for place, (line, text) in enumerate(_summary_parts(stream.summary)):
             match = _DATE_START.match(text)
-            yield _Entry(number, 0, text, None, line, place, match[1] if match else "")
-        for section, notes in ((1, stream.observations), (2, stream.facts)):
-            for note in notes:
-                yield _Entry(number, section, note.text, note, date=note.when.isoformat())
+            yield _Entry(number, SUMMARY, text, None, line, place, match[1] if match else "")
+        for section, note in _noted(stream):
+            yield _Entry(number, section, note.text, note, date=note.when.isoformat())
+
+
+def _noted(stream: StreamSection) -> Iterator[tuple[int, Note]]:
+    """The notes of a stream, each with its section."""
+    for section, notes in (
+        (INSTRUCTIONS, stream.instructions),
+        (OBSERVATIONS, stream.observations),
+        (FACTS, stream.facts),
+    ):
+        yield from ((section, note) for note in notes)
 
 
 def _summary_parts(summary: str) -> Iterator[tuple[int, str]]:
@@ -169,10 +186,16 @@ def _summary_parts(summary: str) -> Iterator[tuple[int, str]]:
         yield from ((number, part) for part in ([stripped] if _DATE_START.match(stripped) else split_line(stripped)))
 
 
-def _without(summary: str, superseded: frozenset[str]) -> str:
-    """A summary without what its stream has something else in the place of."""
-    parts = list(enumerate(_summary_parts(summary))) if superseded else []
-    over = {place for place, (_, part) in parts if not summary_sentences(part).isdisjoint(superseded)}
+def _told_elsewhere(stream: StreamSection) -> frozenset[str]:
+    """What a summary need not tell: its stream has something else in its place, or tells it as an instruction."""
+    said = (note.text for note in stream.instructions)
+    return stream.superseded.union(normalize(part) for text in said for part in (text, text.partition(": ")[2]) if part)
+
+
+def _without(summary: str, left_out: frozenset[str]) -> str:
+    """A summary without the parts that say one of these."""
+    parts = list(enumerate(_summary_parts(summary))) if left_out else []
+    over = {place for place, (_, part) in parts if not summary_sentences(part).isdisjoint(left_out)}
     return _join_parts(summary, {place for place, _ in parts} - over, "") if over else summary
 
 

@@ -17,6 +17,7 @@ Condition = tuple[str, Sequence[Any]]
 _CONDITIONS: Final = {
     "stream": "i.stream = ?",
     "kinds": "i.kind IN ({})",
+    "labels": "i.label IN ({})",
     "ids": "i.id IN ({})",
     "identities": "i.identity IN ({})",
     "superseded_by": "i.superseded_by <> '' AND i.superseded_by IN ({})",

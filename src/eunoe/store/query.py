@@ -12,6 +12,7 @@ class ItemQuery(NamedTuple):
 
     stream: int | None = None
     kinds: Sequence[Kind] | None = None
+    labels: Sequence[str] | None = None
     ids: Sequence[str] | None = None
     identities: Sequence[bytes] | None = None
     superseded_by: Sequence[str] | None = None

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import eunoe
+from eunoe.form.extractive import extract_extractively
 from eunoe.form.memory_keys import find_memory_key
 from eunoe.form.proposal import Proposal
-from eunoe.form.rule_extraction import extract_by_rules
+from eunoe.form.turn_reading import TurnReader
 from eunoe.model.presets import PRESETS
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
@@ -39,6 +40,10 @@ def talk(*lines: str) -> list[Turn]:
         role = {"Cook": "assistant", "Tool": "tool"}.get(speaker, "user")
         made.append(Turn(f"m{number}", text, role, speaker, speaker.lower() if role == "user" else ""))
     return made
+
+
+def extract_by_rules(targets: list[Target], turns: list[Turn]) -> list[Proposal]:
+    return extract_extractively(targets, TurnReader().read(turns))
 
 
 def texts(proposals: list[Proposal]) -> list[str]:

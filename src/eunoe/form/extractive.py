@@ -1,0 +1,298 @@
+"""Extraction without an LLM: sentences that hold something worth keeping, in their own words."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from eunoe.form.data_files import PatternFile
+from eunoe.form.duplicates import is_duplicate
+from eunoe.form.memory_keys import find_memory_key, split_clauses
+from eunoe.form.proposal import Proposal
+from eunoe.form.relative_days import add_dates
+from eunoe.form.rivals import says_more
+from eunoe.form.shareable_text import is_shareable
+from eunoe.form.statements import find_people, is_question, is_secret, read_statement
+from eunoe.form.turn_reading import MIN_WORTH, Question, Sentence, TurnReading
+from eunoe.model.choices import ATOM_KINDS, INSTRUCTION, AtomKind, TurnKind
+from eunoe.model.presets import PRESETS
+from eunoe.model.settings import Settings
+from eunoe.model.stream import Target
+from eunoe.model.turn import AGENT_ROLES, Turn, limit_growth
+from eunoe.text.analyzer import stem
+from eunoe.text.languages import FRAME_WORDS, detect_language, is_stop_word
+from eunoe.text.normalize import fold
+from eunoe.text.sentences import cut_to_words, word_count
+
+_SESSION_FACTORS: Final[dict[TurnKind, float]] = {"preference": 0.5, "fact": 0.8}
+"""What kinds are worth in a session's memory, which follows what was decided and is still open."""
+_SUBJECT_BONUS: Final = (0.0, 1.0, 1.4)
+"""What a statement is worth more to a shard, by how many words of its subject it has."""
+_LASTING_KINDS: Final = ("fact", "plan", "change")
+_KEY_WORTH: Final = 0.6
+"""At least: what has one value at a time is worth knowing."""
+_SURE_WORTH: Final = 0.65
+"""What is worth less is doubtful."""
+_RUN_WORDS: Final = 36
+"""Sentences of one kind that follow each other are one memory, up to so many words."""
+_INSTRUCTION_WORDS: Final = 120
+"""Instructions are kept whole, up to so many words."""
+_MAX_EXCEPTION_WORDS: Final = 12
+_MAX_EXCEPTION_WORDS_WITH_KEY: Final = 6
+"""What takes back a value that may change is short, or says something of its own."""
+_PROMPT_BREAK: Final = re.compile(r"[.;:!?\n]")
+_PATTERNS: Final = PatternFile("turns")
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A sentence, or a clause that has a memory key of its own."""
+
+    sentence: Sentence
+    key: str
+
+    @property
+    def text(self) -> str:
+        return self.sentence.text
+
+    @property
+    def worth(self) -> float:
+        return max(self.sentence.worth, _KEY_WORTH) if self.key else self.sentence.worth
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """What could be kept of a turn."""
+
+    place: int
+    """The place of its turn in the chunk."""
+    number: int
+    """Its place within the turn."""
+    turn: Turn
+    text: str
+    kind: TurnKind
+    worth: float
+    key: str = ""
+    before: str = ""
+    """The sentence before it, if this one cannot be understood without."""
+    after: str = ""
+    """The sentence after it, if that one takes something back."""
+    question: Question | None = None
+    """The question that it answers, if it cannot be understood without."""
+
+    @property
+    def answers_other_user(self) -> bool:
+        """Whether another of the users asked, so that the question is not for this user's memory."""
+        asker = self.question.turn if self.question else None
+        return asker is not None and asker.role.lower() not in AGENT_ROLES and asker.user != self.turn.user
+
+
+def extract_extractively(targets: Sequence[Target], readings: Sequence[TurnReading]) -> list[Proposal]:
+    """Propose what the turns hold for each target, within its limits."""
+    turns = [reading.turn for reading in readings]
+    candidates = [each for place, reading in enumerate(readings) for each in _find_candidates(place, reading)]
+    return [
+        proposal
+        for place, target in enumerate(targets)
+        for proposal in _propose(place, target, _candidates_for(target, candidates, turns), turns)
+    ]
+
+
+def _find_candidates(place: int, reading: TurnReading) -> Iterator[_Candidate]:
+    turn = reading.turn
+    parts = [part for sentence in reading.sentences for part in _split(turn.name, sentence)]
+    number = 0
+    while number < len(parts):
+        part, end = parts[number], _end_of_run(parts, number)
+        if part.worth > 0:
+            run = parts[number:end]
+            before = "" if part.sentence.question else _sentence_referred_to(parts, number, end)
+            key = "" if before else part.key
+            after = _exception_after(parts, end, _MAX_EXCEPTION_WORDS_WITH_KEY if key else _MAX_EXCEPTION_WORDS)
+            yield _Candidate(
+                place,
+                number,
+                turn,
+                " ".join(add_dates(each.text, turn.moment, part.sentence.kind == "plan") for each in run),
+                part.sentence.kind,
+                max(each.worth for each in run) if key == part.key else part.sentence.worth,
+                key,
+                before,
+                after,
+                part.sentence.question,
+            )
+            end += bool(after)
+        number = end
+
+
+def _split(name: str, sentence: Sentence) -> list[_Part]:
+    """A sentence in parts: a value that may change is kept apart from what stays."""
+    if sentence.question:
+        return [_Part(sentence, find_memory_key(name, sentence.text, sentence.question.text))]
+    clauses = split_clauses(sentence.text)
+    keys = [find_memory_key(name, clause) for clause in clauses] if len(clauses) > 1 else []
+    if any(keys):
+        return [_Part(sentence._replace(text=clause), key) for clause, key in zip(clauses, keys, strict=True)]
+    return [_Part(sentence, find_memory_key(name, sentence.text) if sentence.worth > 0 else "")]
+
+
+def _end_of_run(parts: Sequence[_Part], start: int) -> int:
+    """Where the sentences end that are kept together with the one at a place: of one kind, and without a key."""
+    first, end = parts[start], start + 1
+    if first.key or first.worth < MIN_WORTH:
+        return end
+    words = word_count(first.text)
+    most = _INSTRUCTION_WORDS if first.sentence.kind == INSTRUCTION else _RUN_WORDS
+    while end < len(parts) and not parts[end].key and parts[end].worth >= MIN_WORTH:
+        words += word_count(parts[end].text)
+        if parts[end].sentence.kind != first.sentence.kind or words > most:
+            break
+        end += 1
+    return end
+
+
+def _sentence_referred_to(parts: Sequence[_Part], number: int, end: int) -> str:
+    """The sentence before a run, if the run begins with what points at it. Instructions may point back anywhere."""
+    is_standing = parts[number].sentence.kind == INSTRUCTION
+    points_back = (_PATTERNS.back_reference.search if is_standing else _PATTERNS.back_reference.match)(
+        parts[number].text
+    )
+    before = parts[number - 1].text if number and points_back else ""
+    return "" if before and (is_question(before) or is_secret(before)) else before
+
+
+def _exception_after(parts: Sequence[_Part], number: int, max_words: int) -> str:
+    """The sentence at a place, if it is short, takes something back ("Fish is fine though.") and says little alone."""
+    after = parts[number] if number < len(parts) else None
+    if after is None or after.worth >= MIN_WORTH or not _PATTERNS.exception.search(after.text):
+        return ""
+    is_short = word_count(after.text) <= max_words
+    return after.text if is_short and not is_question(after.text) and not is_secret(after.text) else ""
+
+
+def _candidates_for(target: Target, candidates: Sequence[_Candidate], turns: Sequence[Turn]) -> Iterator[_Candidate]:
+    owner = target.settings.owner[-1]
+    if owner == "shard":
+        yield from _candidates_for_shard(target, candidates, turns)
+    elif owner == "user" or target.user:
+        own = (candidate for candidate in candidates if candidate.turn.user and candidate.turn.user == target.user)
+        yield from filter(None, map(_without_foreign_question, own))
+    else:
+        for candidate in candidates:
+            yield replace(candidate, worth=candidate.worth * _SESSION_FACTORS.get(candidate.kind, 1.0))
+
+
+def _without_foreign_question(candidate: _Candidate) -> _Candidate | None:
+    """The answer without another user's question, if it stands on its own."""
+    if not candidate.answers_other_user:
+        return candidate
+    statement = read_statement(candidate.text, is_answer=True)
+    return replace(candidate, question=None, key="", worth=statement.worth) if statement else None
+
+
+def _candidates_for_shard(
+    target: Target, candidates: Sequence[_Candidate], turns: Sequence[Turn]
+) -> Iterator[_Candidate]:
+    """What is about the shard's subject and tells nothing of a person."""
+    names = [name for turn in turns for name in (turn.user, turn.speaker)]
+    speakers = frozenset(word for name in names for word in _folded_words(name) if len(word) > 2)
+    subject = _subject_stems(target)
+    for candidate in candidates:
+        statement = read_statement(candidate.text)
+        if statement is None or candidate.before or candidate.question or not is_shareable(candidate.text, subject):
+            continue
+        found = _folded_words(candidate.text)
+        bonus = _SUBJECT_BONUS[: len(subject.intersection(map(stem, found))) + 1][-1]
+        if bonus and speakers.isdisjoint(found):
+            yield replace(candidate, worth=statement._replace(score=statement.score + bonus).worth)
+
+
+def _subject_stems(target: Target) -> frozenset[str]:
+    """The words that say what a shard is about; what its prompt keeps out does not count."""
+    prompt = target.settings.extraction_prompt
+    parts = [] if prompt == PRESETS["agent"].extraction_prompt else _PROMPT_BREAK.split(prompt)
+    wanted = [part for part in parts if not _PATTERNS.exclusion.search(part)]
+    text = " ".join([target.scope.get("shard", ""), *wanted])
+    spoken, general = detect_language(text), FRAME_WORDS | _PATTERNS.words["general"]
+    named = (word for word in _folded_words(text) if len(word) > 2 and word not in general)
+    return frozenset(stem(word) for word in named if not is_stop_word(word, spoken))
+
+
+def _folded_words(text: str) -> frozenset[str]:
+    return frozenset(_PATTERNS.word.findall(fold(text)))
+
+
+def _propose(place: int, target: Target, candidates: Iterable[_Candidate], turns: Sequence[Turn]) -> list[Proposal]:
+    """The best of them, in the order they were said. What everybody may see does not say whose words they are."""
+    settings, is_named = target.settings, target.settings.owner[-1] != "shard"
+    chosen = _choose(settings, _rank(candidates), limit_growth(turns, settings), is_named)
+    return [
+        Proposal(
+            target=place,
+            kind=kind,
+            text=text,
+            sources=(candidate.turn.id, *([candidate.question.turn.id] if candidate.question else [])),
+            label=candidate.kind,
+            key=candidate.key,
+            worth=round(candidate.worth, 2),
+            is_doubtful=candidate.worth < _SURE_WORTH,
+            people=tuple(dict.fromkeys([candidate.turn.name, *find_people(candidate.text)])) if is_named else (),
+        )
+        for candidate, kind, text in sorted(chosen, key=lambda row: (row[0].place, row[0].number))
+    ]
+
+
+def _rank(candidates: Iterable[_Candidate]) -> list[_Candidate]:
+    """The best first; of several values of one key only the last, and those that say something else besides."""
+    wanted = list(candidates)
+    latest = {candidate.key: candidate for candidate in wanted if candidate.key}
+    current = [each for each in wanted if not each.key or _outlasts(each, latest[each.key])]
+    return sorted(current, key=lambda each: (each.kind != INSTRUCTION, -each.worth, -each.place))
+
+
+def _outlasts(candidate: _Candidate, latest: _Candidate) -> bool:
+    return candidate is latest or says_more(candidate.text, latest.text)
+
+
+def _choose(
+    settings: Settings, ranked: Sequence[_Candidate], growth: float, is_named: bool
+) -> list[tuple[_Candidate, AtomKind, str]]:
+    room = {kind: round(getattr(settings, f"{kind}_extraction_max") * growth) for kind in settings.extraction_fields}
+    least = sum(getattr(settings, f"{kind}_extraction_min") for kind in settings.extraction_fields)
+    chosen: list[tuple[_Candidate, AtomKind, str]] = []
+    for candidate in ranked:
+        kind = _choose_kind(candidate, room)
+        if not kind:
+            break
+        if candidate.worth < MIN_WORTH and len(chosen) >= least:
+            continue
+        text = _write(candidate, getattr(settings, f"{kind}_max_words"), is_named)
+        if text and not any(is_duplicate(text, known) for _, _, known in chosen):
+            chosen.append((candidate, kind, text))
+            room[kind] -= 1
+    return chosen
+
+
+def _choose_kind(candidate: _Candidate, room: dict[AtomKind, int]) -> AtomKind | None:
+    """What lasts is rather a fact, what shows a person rather an observation, as far as there is room."""
+    first: AtomKind = "fact" if candidate.key or candidate.kind in _LASTING_KINDS else "observation"
+    order = (first, *(kind for kind in ATOM_KINDS if kind != first))
+    return next((kind for kind in order if room.get(kind, 0) > 0), None)
+
+
+def _write(candidate: _Candidate, max_words: int, is_named: bool) -> str:
+    """The words of the speaker, with what is needed to understand them; empty if that does not fit."""
+    if candidate.kind == INSTRUCTION:
+        max_words = max(max_words, _INSTRUCTION_WORDS)
+    if not is_named:
+        return cut_to_words(candidate.text, max_words)
+    name = candidate.turn.name
+    text = f"{name}: {candidate.text}"
+    if candidate.question:
+        with_question = f"{text} (asked: {candidate.question.text})"
+        return with_question if word_count(with_question) <= max_words else ""
+    if candidate.before and word_count(whole := f"{name}: {candidate.before} {candidate.text}") <= max_words:
+        return whole
+    if candidate.after and word_count(whole := f"{text} {candidate.after}") <= max_words:
+        return whole
+    return cut_to_words(text if max_words > word_count(name) + 1 else candidate.text, max_words)

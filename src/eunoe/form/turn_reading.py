@@ -1,0 +1,209 @@
+"""What turns hold, sentence by sentence: by the kind model where it can read them, else by rules."""
+
+from collections.abc import Iterator, Sequence
+from math import sqrt
+from typing import Final, NamedTuple
+
+from eunoe.embed.contract import Embedder
+from eunoe.embed.encoder import Encoder
+from eunoe.errors import EmbedderError
+from eunoe.form.data_files import PatternFile
+from eunoe.form.kind_features import KindInput
+from eunoe.form.kind_model import Judgement, KindModel, load_kind_model
+from eunoe.form.statements import (
+    is_fragment,
+    is_instruction,
+    is_question,
+    is_secret,
+    is_unfit,
+    is_vital,
+    read_statement,
+)
+from eunoe.model.choices import INSTRUCTION, KEPT_KINDS, TurnKind
+from eunoe.model.turn import AGENT_ROLES, TOOL_ROLES, Turn
+from eunoe.text.languages import ENGLISH, detect_language
+from eunoe.text.sentences import split_sentences, word_count
+
+MIN_WORTH: Final = 0.5
+"""From here on a sentence is worth keeping on its own."""
+_DETAIL_WORTH: Final = 0.15
+"""What each detail of an answer adds by rule, two at most."""
+_AGENT_FACTOR: Final = 0.7
+"""By rule. An agent says more than it decides."""
+_MIN_INSTRUCTION: Final = 0.4
+"""The probability from which a sentence is taken for a standing instruction."""
+_MIN_FORMAL_INSTRUCTION: Final = 0.02
+"""The same for a sentence that has the form of one, such as "never ...": nine in ten of these are."""
+_MAX_READ: Final = 3000
+"""Sentences of one turn that rules read. Longer ones are documents, and little is kept of any turn."""
+_MAX_JUDGED: Final = 64
+"""The same for the model, which takes milliseconds for each."""
+_SCANNED_CHARACTERS: Final = 300
+"""How much of each sentence of a document is looked at to choose those that are read."""
+_MAX_ANSWER_WORDS: Final = 12
+_MAX_QUESTION_WORDS: Final = 20
+_PATTERNS: Final = PatternFile("turns")
+
+
+class Question(NamedTuple):
+    """A question that ended the turn before."""
+
+    text: str
+    turn: Turn
+
+
+class Sentence(NamedTuple):
+    """A sentence of a turn, what kind of thing it holds, and how likely it is worth keeping."""
+
+    text: str
+    kind: TurnKind = "nothing"
+    worth: float = 0.0
+    question: Question | None = None
+    """The question that it answers, if it cannot be understood without."""
+
+
+class TurnReading(NamedTuple):
+    """A turn and its sentences."""
+
+    turn: Turn
+    sentences: tuple[Sentence, ...] = ()
+    judgement: Judgement | None = None
+    """What the model says of the turn as a whole, if it read it."""
+
+    @property
+    def worth(self) -> float:
+        """How likely the turn holds something worth keeping."""
+        if self.judgement:
+            return self.judgement.keep
+        return max((sentence.worth for sentence in self.sentences), default=0.0)
+
+
+class TurnReader:
+    """Reads the turns of a conversation. Without an embedder, or with another than the package's, by rules alone."""
+
+    def __init__(self, embedder: Embedder | None = None) -> None:
+        self._encoder = embedder if isinstance(embedder, Encoder) else None
+        self._model = load_kind_model(embedder.name) if isinstance(embedder, Encoder) else None
+
+    def read(self, turns: Sequence[Turn], earlier: Sequence[Turn] = ()) -> list[TurnReading]:
+        """Read turns that follow each other, and on `earlier` ones."""
+        pairs = list(zip([*earlier[-1:], *turns] if earlier else [None, *turns], turns, strict=False))
+        judged: dict[str, TurnReading] = {}
+        if self._model and self._encoder:
+            try:
+                spoken = [pair for pair in pairs if pair[1].role.lower() not in TOOL_ROLES]
+                readings = _read_by_model(self._model, self._encoder, spoken)
+                judged = {reading.turn.id: reading for reading in readings if reading.judgement}
+            except EmbedderError:  # then rules read them all
+                judged = {}
+        return [judged.get(turn.id) or read_by_rules(turn, before) for before, turn in pairs]
+
+
+def read_by_rules(turn: Turn, before: Turn | None = None) -> TurnReading:
+    """Read a turn by the forms of its sentences."""
+    if turn.role.lower() in TOOL_ROLES:
+        return TurnReading(turn)
+    texts, question = choose_sentences(turn.text, _MAX_READ), _find_question(turn, before)
+    first = _read_answer(turn, texts[0], question) if texts and question else None
+    rest = (_read_sentence(turn, text, question) for text in texts[bool(first) :])
+    return TurnReading(turn, (*([first] if first else []), *rest))
+
+
+def _read_sentence(turn: Turn, text: str, question: Question | None) -> Sentence:
+    statement = read_statement(text, is_answer=question is not None)
+    if statement is None:
+        return Sentence(text, "request" if is_question(text) else "nothing")
+    if turn.role.lower() not in AGENT_ROLES:
+        return Sentence(text, statement.kind, 1.0 if is_vital(text) else statement.worth)
+    # An agent's advice is not an instruction.
+    return Sentence(text, "fact" if statement.kind == INSTRUCTION else statement.kind, _AGENT_FACTOR * statement.worth)
+
+
+def _read_answer(turn: Turn, text: str, question: Question) -> Sentence | None:
+    """The first sentence as an answer that needs its question; None if it is none."""
+    if not _needs_question(turn, text, question):
+        return None
+    details = len(_PATTERNS.telling_answer.findall(text))
+    worth = MIN_WORTH + _DETAIL_WORTH * min(details, 2) if details else 0.0
+    return Sentence(text, "fact", worth, question)
+
+
+def _needs_question(turn: Turn, text: str, question: Question) -> bool:
+    if turn.role.lower() in AGENT_ROLES or not _PATTERNS.question_about_person.search(question.text.lower()):
+        return False
+    if word_count(question.text) > _MAX_QUESTION_WORDS or word_count(text) > _MAX_ANSWER_WORDS:
+        return False
+    return not is_question(text) and not is_secret(question.text) and not text.endswith("!!") and is_fragment(text)
+
+
+def _find_question(turn: Turn, before: Turn | None) -> Question | None:
+    """The question that somebody else ended their turn with."""
+    if before is None or before.name == turn.name or before.role.lower() in TOOL_ROLES:
+        return None
+    texts = split_sentences(before.text[-_SCANNED_CHARACTERS * 4 :])
+    return Question(texts[-1], before) if texts and is_question(texts[-1]) else None
+
+
+def choose_sentences(text: str, most: int) -> list[str]:
+    """The sentences of a turn without what it quotes; of too many, those that seem to say most of the speaker."""
+    found = split_sentences(_PATTERNS.quoted_line.sub("", text))
+    if len(found) <= most:
+        return found
+    last_places = {sentence: place for place, sentence in enumerate(found)}
+    scores = {
+        place: min(len(_PATTERNS.speaker_word.findall(sentence[:_SCANNED_CHARACTERS])), 2)
+        for sentence, place in last_places.items()
+    }
+    best = sorted(scores, key=lambda place: (-scores[place], place))[:most]
+    return [found[place] for place in sorted(best)]
+
+
+def _read_by_model(
+    model: KindModel, encoder: Encoder, pairs: Sequence[tuple[Turn | None, Turn]]
+) -> Iterator[TurnReading]:
+    inputs = [list(_kind_inputs(before, turn)) for before, turn in pairs]
+    texts = list(dict.fromkeys(text for own in inputs for each in own for text in (each.text, each.before)))
+    means = dict(zip(texts, encoder.layer_means(texts), strict=True))
+    rows = [each._replace(vector=means[each.text], vector_before=means[each.before]) for own in inputs for each in own]
+    judgements = iter(model.judge(rows))
+    for (before, turn), own in zip(pairs, inputs, strict=True):
+        whole, *parts = [next(judgements) for _ in own]
+        question, is_english = _find_question(turn, before), detect_language(turn.text) == ENGLISH
+        sentences = [_weigh(each.text, whole, part) for each, part in zip(own[1:], parts, strict=True)]
+        if not is_english:
+            sentences = [_weigh_by_rules_too(turn, sentence) for sentence in sentences]
+        if question and sentences and _needs_question(turn, sentences[0].text, question):
+            sentences[0] = sentences[0]._replace(question=question)
+        yield TurnReading(turn, tuple(sentences), whole)
+
+
+def _kind_inputs(before: Turn | None, turn: Turn) -> Iterator[KindInput]:
+    """A turn as the model reads it, and then its sentences."""
+    said, continues = (before.text, before.name == turn.name) if before else ("", False)
+    yield KindInput(turn.text, turn.role, said, continues=continues)
+    for text in choose_sentences(turn.text, _MAX_JUDGED):
+        yield KindInput(text, turn.role, said, continues=continues, is_sentence=True)
+        said, continues = text, True
+
+
+def _weigh(text: str, whole: Judgement | None, own: Judgement | None) -> Sentence:
+    """What a sentence holds, by what the model says of it and of its turn."""
+    if whole is None or own is None or is_unfit(text):
+        return Sentence(text)
+    worth = (own.keep**2 * whole.keep) ** (1 / 3)
+    chance = own.probabilities[INSTRUCTION]
+    if chance >= _MIN_INSTRUCTION:
+        return Sentence(text, INSTRUCTION, max(worth, sqrt(worth * chance)))
+    if chance >= _MIN_FORMAL_INSTRUCTION and is_instruction(text):
+        return Sentence(text, INSTRUCTION, max(worth, MIN_WORTH))
+    worth = 1.0 if is_vital(text) else worth
+    kind = own.kind if worth < MIN_WORTH else max(KEPT_KINDS[1:], key=own.probabilities.__getitem__)
+    return Sentence(text, kind, worth)
+
+
+def _weigh_by_rules_too(turn: Turn, sentence: Sentence) -> Sentence:
+    """The model reads other languages, but rules know more of their ways to order and to like."""
+    known = _read_sentence(turn, sentence.text, None)
+    return (
+        known if known.worth > sentence.worth else sentence._replace(kind=known.kind if known.worth else sentence.kind)
+    )
