@@ -49,7 +49,7 @@ PRIOR_SHARE = 0.5
 """How much of the difference counts between how often a kind is among the examples and among sentences of talk."""
 KEEP_EXAMPLES = 1200
 """Turns, and sentences, that vote on what to keep: a sample of those that it is learned from."""
-TURNS_SHARE, SENTENCES_SHARE = 0.5, 0.8
+TURNS_SHARE, SENTENCES_SHARE = 0.2, 0.8
 """How much all labelled turns count beside all turns, and all sentences, of talk when it is learned what to keep."""
 KEEP_WIDTH = 1.2
 """How much wider the kernel is by which it is decided what to keep."""
@@ -60,6 +60,7 @@ DEVIATIONS = 3.2
 FOLDS = 4
 NEWTON_STEPS = 30
 RECALLS = (0.5, 0.65, 0.8)
+ASSISTANT = "Assistant"
 
 Arrays = dict[str, NDArray[Any]]
 Bools = NDArray[np.bool_]
@@ -112,14 +113,15 @@ class Judged:
 
 def load_turns(encoder: Encoder) -> Examples:
     rows = turns.load()
-    inputs = embed([KindInput(row.text, row.role, row.before) for row in rows], encoder)
-    return _examples(inputs, [row.kind for row in rows], [row.genre for row in rows], KIND_RIDGE)
+    inputs = [KindInput(row.text, row.role, row.before, is_to_agent=row.role == "user") for row in rows]
+    return _examples(embed(inputs, encoder), [row.kind for row in rows], [row.genre for row in rows], KIND_RIDGE)
 
 
 def load_sentences(part: str, encoder: Encoder) -> Examples:
     rows = sentences.load(part)
     inputs = [
-        KindInput(row.text, _role(row.turn), row.before, continues=row.continues, is_sentence=True) for row in rows
+        _kind_input(row.conversation, row.turn, (row.before, row.continues), row.text)._replace(is_sentence=True)
+        for row in rows
     ]
     names = [row.conversation.file for row in rows]
     return _examples(embed(inputs, encoder), [row.kind for row in rows], names, SENTENCE_RIDGE)
@@ -138,15 +140,16 @@ def load_talk(part: str, encoder: Encoder) -> tuple[list[KindInput], Bools, NDAr
     for conversation in talk.load(part):
         cited = {place for fact in conversation.facts for place in fact.gold}
         for place, turn in enumerate(conversation.turns):
-            before, continues = sentences.said_before(conversation, place, 0)
-            inputs.append(KindInput(turn.text, _role(turn), before, continues=continues))
+            inputs.append(_kind_input(conversation, turn, sentences.said_before(conversation, place, 0), turn.text))
             kept.append(turn.id in cited)
             names.append(conversation.file)
     return embed(inputs, encoder), np.array(kept), np.array(names)
 
 
-def _role(turn: talk.Turn) -> str:
-    return "assistant" if turn.speaker == "Assistant" else "person"
+def _kind_input(conversation: talk.Conversation, turn: talk.Turn, before: tuple[str, bool], text: str) -> KindInput:
+    role = "assistant" if turn.speaker == ASSISTANT else "person"
+    has_agent = any(each.speaker == ASSISTANT for each in conversation.turns)
+    return KindInput(text, role, before[0], continues=before[1], is_to_agent=has_agent and role == "person")
 
 
 def embed(inputs: Sequence[KindInput], encoder: Encoder) -> list[KindInput]:

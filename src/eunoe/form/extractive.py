@@ -14,7 +14,7 @@ from eunoe.form.rivals import says_more
 from eunoe.form.shareable_text import is_shareable
 from eunoe.form.statements import find_people, is_question, is_secret, read_statement
 from eunoe.form.turn_reading import MIN_WORTH, Question, Sentence, TurnReading
-from eunoe.model.choices import ATOM_KINDS, INSTRUCTION, AtomKind, TurnKind
+from eunoe.model.choices import ATOM_KINDS, INSTRUCTION, KEPT_KINDS, AtomKind, TurnKind
 from eunoe.model.presets import PRESETS
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Target
@@ -31,6 +31,8 @@ _SUBJECT_BONUS: Final = (0.0, 1.0, 1.4)
 _LASTING_KINDS: Final = ("fact", "plan", "change")
 _KEY_WORTH: Final = 0.6
 """At least: what has one value at a time is worth knowing."""
+_LEAST_WORTH: Final = 0.25
+"""What is worth less is not kept for want of something better either."""
 _SURE_WORTH: Final = 0.65
 """What is worth less is doubtful."""
 _RUN_WORDS: Final = 36
@@ -54,6 +56,10 @@ class _Part:
     @property
     def text(self) -> str:
         return self.sentence.text
+
+    @property
+    def kind(self) -> TurnKind:
+        return self.sentence.kind if self.sentence.kind in KEPT_KINDS else "fact"
 
     @property
     def worth(self) -> float:
@@ -80,6 +86,11 @@ class _Candidate:
     question: Question | None = None
     """The question that it answers, if it cannot be understood without."""
 
+    def repeats(self, text: str) -> bool:
+        """Whether it says nothing but these words."""
+        is_plain = not self.key and not self.before and not self.after and self.question is None
+        return is_plain and self.kind != INSTRUCTION and self.text == text
+
     @property
     def answers_other_user(self) -> bool:
         """Whether another of the users asked, so that the question is not for this user's memory."""
@@ -98,8 +109,8 @@ def extract_extractively(targets: Sequence[Target], readings: Sequence[TurnReadi
     ]
 
 
-def _find_candidates(place: int, reading: TurnReading) -> Iterator[_Candidate]:
-    turn = reading.turn
+def _find_candidates(place: int, reading: TurnReading) -> list[_Candidate]:
+    turn, found = reading.turn, list[_Candidate]()
     parts = [part for sentence in reading.sentences for part in _split(turn.name, sentence)]
     number = 0
     while number < len(parts):
@@ -109,20 +120,25 @@ def _find_candidates(place: int, reading: TurnReading) -> Iterator[_Candidate]:
             before = "" if part.sentence.question else _sentence_referred_to(parts, number, end)
             key = "" if before else part.key
             after = _exception_after(parts, end, _MAX_EXCEPTION_WORDS_WITH_KEY if key else _MAX_EXCEPTION_WORDS)
-            yield _Candidate(
-                place,
-                number,
-                turn,
-                " ".join(add_dates(each.text, turn.moment, part.sentence.kind == "plan") for each in run),
-                part.sentence.kind,
-                max(each.worth for each in run) if key == part.key else part.sentence.worth,
-                key,
-                before,
-                after,
-                part.sentence.question,
+            if before and found and found[-1].repeats(before) and max(each.worth for each in run) >= MIN_WORTH:
+                del found[-1]  # the memory that begins with these words says it too
+            found.append(
+                _Candidate(
+                    place,
+                    number,
+                    turn,
+                    " ".join(add_dates(each.text, turn.moment, part.sentence.kind == "plan") for each in run),
+                    part.kind,
+                    max(each.worth for each in run) if key == part.key else part.sentence.worth,
+                    key,
+                    before,
+                    after,
+                    part.sentence.question,
+                )
             )
             end += bool(after)
         number = end
+    return found
 
 
 def _split(name: str, sentence: Sentence) -> list[_Part]:
@@ -264,7 +280,7 @@ def _choose(
         kind = _choose_kind(candidate, room)
         if not kind:
             break
-        if candidate.worth < MIN_WORTH and len(chosen) >= least:
+        if candidate.worth < (_LEAST_WORTH if len(chosen) < least else MIN_WORTH):
             continue
         text = _write(candidate, getattr(settings, f"{kind}_max_words"), is_named)
         if text and not any(is_duplicate(text, known) for _, _, known in chosen):

@@ -17,8 +17,8 @@ _STATES_BEFORE: Final = np.r_[_STATE : 2 * _STATE, 3 * _STATE : 4 * _STATE]
 """What is read of the vector of what was said before. The other half adds nothing."""
 _TURN: Final = slice(0, MEANS_DIMENSIONS)
 _BEFORE: Final = slice(_TURN.stop, _TURN.stop + len(_STATES_BEFORE))
-_MARKS: Final = slice(_BEFORE.stop, _BEFORE.stop + 22)
-ASSISTANT_MARK: Final = _MARKS.stop - 3
+_MARKS: Final = slice(_BEFORE.stop, _BEFORE.stop + 23)
+ASSISTANT_MARK: Final = _MARKS.stop - 4
 _ASSISTANT_ROLES: Final = ("assistant", "ai", "model")
 _AGENT_ROLE: Final = "agent"
 _FEW_WORDS: Final = 3
@@ -48,6 +48,8 @@ class KindInput(NamedTuple):
     vector_before: Vectors | None = None
     continues: bool = False
     """Whether the same speaker said what was said before."""
+    is_to_agent: bool = False
+    """Whether an agent listens. To people one says other things in other ways."""
     is_sentence: bool = False
     """Whether it is one of the sentences of a turn, and not all of it."""
 
@@ -100,6 +102,7 @@ def _read_marks(turn: KindInput, words: Sequence[str], words_before: Sequence[st
         role in _ASSISTANT_ROLES,
         role == _AGENT_ROLE,
         turn.continues,
+        turn.is_to_agent,
     )
 
 

@@ -85,11 +85,13 @@ def is_vital(sentence: str) -> bool:
     return bool(_PATTERNS.vital.search(_simplify(sentence[:_MAX_CHARACTERS])))
 
 
-def is_unfit(sentence: str) -> bool:
-    """Whether it is better not kept whatever it says: a secret, a supposition, code, or no sentence at all."""
+def is_unfit(sentence: str, may_suppose: bool = False) -> bool:
+    """Whether it is better not kept whatever it says: a secret, code, no sentence at all, or a supposition (but an
+    instruction may be put as one: "could you always ...")."""
     plain = _simplify(sentence[:_MAX_CHARACTERS])
     is_long = len(sentence) > _MAX_CHARACTERS or word_count(plain) > _MAX_WORDS
-    return is_long or is_secret(sentence) or bool(_PATTERNS.supposition.search(plain)) or _is_code(sentence)
+    is_supposition = not may_suppose and bool(_PATTERNS.supposition.search(plain))
+    return is_long or is_secret(sentence) or is_supposition or _is_code(sentence)
 
 
 def is_private(sentence: str) -> bool:

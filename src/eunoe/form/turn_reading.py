@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from math import sqrt
+from statistics import fmean
 from typing import Final, NamedTuple
 
 from eunoe.embed.contract import Embedder
@@ -30,10 +31,17 @@ _DETAIL_WORTH: Final = 0.15
 """What each detail of an answer adds by rule, two at most."""
 _AGENT_FACTOR: Final = 0.7
 """By rule. An agent says more than it decides."""
-_MIN_INSTRUCTION: Final = 0.4
-"""The probability from which a sentence is taken for a standing instruction."""
+_MIN_INSTRUCTION: Final = 0.3
+"""The probability from which a sentence is taken for a standing instruction to an agent."""
+_MIN_INSTRUCTION_TO_PEOPLE: Final = (0.8, 0.4)
+"""The same where people talk, who seldom ask something of each other for ever: of a speaker who seldom sounds so, and
+of one who often does."""
+_OFTEN: Final = 0.06
+"""The mean probability of an instruction over the sentences of a speaker who often sounds so."""
 _MIN_FORMAL_INSTRUCTION: Final = 0.02
-"""The same for a sentence that has the form of one, such as "never ...": nine in ten of these are."""
+"""The same for a sentence to an agent that has the form of one, such as "never ...": nine in ten of these are."""
+_UNCLEAR_FACTOR: Final = 0.7
+"""What a turn's first sentence is worth if it speaks of something that only an earlier turn names."""
 _MAX_READ: Final = 3000
 """Sentences of one turn that rules read. Longer ones are documents, and little is kept of any turn."""
 _MAX_JUDGED: Final = 64
@@ -42,6 +50,10 @@ _SCANNED_CHARACTERS: Final = 300
 """How much of each sentence of a document is looked at to choose those that are read."""
 _MAX_ANSWER_WORDS: Final = 12
 _MAX_QUESTION_WORDS: Final = 20
+_MAX_TERSE_WORDS: Final = 10
+"""A turn that is no longer is read as one sentence: "Lunt Harbour. north. wet"."""
+_MAX_BARE_WORDS: Final = 3
+"""What is no longer and has no form of a statement says nothing without the question that it answers."""
 _PATTERNS: Final = PatternFile("turns")
 
 
@@ -88,11 +100,12 @@ class TurnReader:
     def read(self, turns: Sequence[Turn], earlier: Sequence[Turn] = ()) -> list[TurnReading]:
         """Read turns that follow each other, and on `earlier` ones."""
         pairs = list(zip([*earlier[-1:], *turns] if earlier else [None, *turns], turns, strict=False))
+        has_agent = any(turn.role.lower() in AGENT_ROLES for turn in [*earlier, *turns])
         judged: dict[str, TurnReading] = {}
         if self._model and self._encoder:
             try:
                 spoken = [pair for pair in pairs if pair[1].role.lower() not in TOOL_ROLES]
-                readings = _read_by_model(self._model, self._encoder, spoken)
+                readings = _read_by_model(self._model, self._encoder, spoken, has_agent)
                 judged = {reading.turn.id: reading for reading in readings if reading.judgement}
             except EmbedderError:  # then rules read them all
                 judged = {}
@@ -129,7 +142,9 @@ def _read_answer(turn: Turn, text: str, question: Question) -> Sentence | None:
 
 
 def _needs_question(turn: Turn, text: str, question: Question) -> bool:
-    if turn.role.lower() in AGENT_ROLES or not _PATTERNS.question_about_person.search(question.text.lower()):
+    is_bare = word_count(text) <= _MAX_BARE_WORDS
+    is_about_person = is_bare or _PATTERNS.question_about_person.search(question.text.lower())
+    if turn.role.lower() in AGENT_ROLES or not is_about_person:
         return False
     if word_count(question.text) > _MAX_QUESTION_WORDS or word_count(text) > _MAX_ANSWER_WORDS:
         return False
@@ -159,43 +174,80 @@ def choose_sentences(text: str, most: int) -> list[str]:
 
 
 def _read_by_model(
-    model: KindModel, encoder: Encoder, pairs: Sequence[tuple[Turn | None, Turn]]
+    model: KindModel, encoder: Encoder, pairs: Sequence[tuple[Turn | None, Turn]], has_agent: bool
 ) -> Iterator[TurnReading]:
-    inputs = [list(_kind_inputs(before, turn)) for before, turn in pairs]
+    inputs = [list(_kind_inputs(before, turn, has_agent)) for before, turn in pairs]
     texts = list(dict.fromkeys(text for own in inputs for each in own for text in (each.text, each.before)))
     means = dict(zip(texts, encoder.layer_means(texts), strict=True))
     rows = [each._replace(vector=means[each.text], vector_before=means[each.before]) for own in inputs for each in own]
-    judgements = iter(model.judge(rows))
+    judgements = model.judge(rows)
+    least = _least_chances([turn.name for (_, turn), own in zip(pairs, inputs, strict=True) for _ in own], judgements)
+    remaining = iter(judgements)
     for (before, turn), own in zip(pairs, inputs, strict=True):
-        whole, *parts = [next(judgements) for _ in own]
-        question, is_english = _find_question(turn, before), detect_language(turn.text) == ENGLISH
-        sentences = [_weigh(each.text, whole, part) for each, part in zip(own[1:], parts, strict=True)]
-        if not is_english:
+        whole, *parts = [next(remaining) for _ in own]
+        own_least = _MIN_INSTRUCTION if own[0].is_to_agent else least[turn.name]
+        sentences = [_weigh(each, whole, part, own_least) for each, part in zip(own[1:], parts, strict=True)]
+        if detect_language(turn.text) != ENGLISH:
             sentences = [_weigh_by_rules_too(turn, sentence) for sentence in sentences]
+        question = _find_question(turn, before)
         if question and sentences and _needs_question(turn, sentences[0].text, question):
-            sentences[0] = sentences[0]._replace(question=question)
+            kind = "decision" if sentences[0].kind == INSTRUCTION else sentences[0].kind
+            sentences[0] = sentences[0]._replace(question=question, kind=kind)
+        elif sentences:
+            sentences[0] = _weigh_alone(sentences[0])
         yield TurnReading(turn, tuple(sentences), whole)
 
 
-def _kind_inputs(before: Turn | None, turn: Turn) -> Iterator[KindInput]:
+def _least_chances(names: Sequence[str], judgements: Sequence[Judgement | None]) -> dict[str, float]:
+    """By speaker: the probability from which a sentence to people is taken for an instruction."""
+    chances: dict[str, list[float]] = {name: [] for name in names}
+    for name, judgement in zip(names, judgements, strict=True):
+        chances[name].append(judgement.probabilities[INSTRUCTION] if judgement else 0.0)
+    return {name: _MIN_INSTRUCTION_TO_PEOPLE[fmean(own) >= _OFTEN] for name, own in chances.items()}
+
+
+def _kind_inputs(before: Turn | None, turn: Turn, has_agent: bool) -> Iterator[KindInput]:
     """A turn as the model reads it, and then its sentences."""
     said, continues = (before.text, before.name == turn.name) if before else ("", False)
-    yield KindInput(turn.text, turn.role, said, continues=continues)
-    for text in choose_sentences(turn.text, _MAX_JUDGED):
-        yield KindInput(text, turn.role, said, continues=continues, is_sentence=True)
+    is_to_agent = turn.role.lower() not in AGENT_ROLES and (has_agent or not turn.speaker)
+    whole = KindInput(turn.text, turn.role, said, continues=continues, is_to_agent=is_to_agent)
+    yield whole
+    for text in _join_terse(choose_sentences(turn.text, _MAX_JUDGED)):
+        yield whole._replace(text=text, before=said, continues=continues, is_sentence=True)
         said, continues = text, True
 
 
-def _weigh(text: str, whole: Judgement | None, own: Judgement | None) -> Sentence:
-    """What a sentence holds, by what the model says of it and of its turn."""
-    if whole is None or own is None or is_unfit(text):
+def _join_terse(texts: Sequence[str]) -> list[str]:
+    """The sentences of a turn; those of a short one as one, without the questions that end it."""
+    ends = len(texts)
+    while ends > 1 and is_question(texts[ends - 1]):
+        ends -= 1
+    first = " ".join(texts[:ends])
+    is_terse = ends > 1 and word_count(first) <= _MAX_TERSE_WORDS and not any(map(is_question, texts[:ends]))
+    return [first, *texts[ends:]] if is_terse else list(texts)
+
+
+def _weigh_alone(sentence: Sentence) -> Sentence:
+    """The first sentence of a turn, worth less if it cannot be understood without the turn before."""
+    if sentence.kind in (INSTRUCTION, "change"):
+        return sentence
+    is_bare = word_count(sentence.text) <= _MAX_BARE_WORDS and is_fragment(sentence.text)
+    is_unclear = _PATTERNS.unclear.match(sentence.text.lower().replace("’", "'"))
+    return sentence._replace(
+        worth=0.0 if is_bare else _UNCLEAR_FACTOR * sentence.worth if is_unclear else sentence.worth
+    )
+
+
+def _weigh(read: KindInput, whole: Judgement | None, own: Judgement | None, least: float) -> Sentence:
+    """What a sentence holds, by what the model says of it and of its turn. `least` is for instructions."""
+    if whole is None or own is None:
+        return Sentence(read.text)
+    text, chance, worth = read.text, own.probabilities[INSTRUCTION], sqrt(own.keep * whole.keep)
+    is_formal = read.is_to_agent and chance >= _MIN_FORMAL_INSTRUCTION and is_instruction(text)
+    if is_unfit(text, may_suppose=read.is_to_agent and chance >= least):
         return Sentence(text)
-    worth = (own.keep**2 * whole.keep) ** (1 / 3)
-    chance = own.probabilities[INSTRUCTION]
-    if chance >= _MIN_INSTRUCTION:
-        return Sentence(text, INSTRUCTION, max(worth, sqrt(worth * chance)))
-    if chance >= _MIN_FORMAL_INSTRUCTION and is_instruction(text):
-        return Sentence(text, INSTRUCTION, max(worth, MIN_WORTH))
+    if chance >= least or is_formal:
+        return Sentence(text, INSTRUCTION, max(worth, sqrt(chance), MIN_WORTH))
     worth = 1.0 if is_vital(text) else worth
     kind = own.kind if worth < MIN_WORTH else max(KEPT_KINDS[1:], key=own.probabilities.__getitem__)
     return Sentence(text, kind, worth)
