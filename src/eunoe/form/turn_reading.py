@@ -246,7 +246,7 @@ def _weigh(read: KindInput, whole: Judgement | None, own: Judgement | None, leas
     is_formal = read.is_to_agent and chance >= _MIN_FORMAL_INSTRUCTION and is_instruction(text)
     if is_unfit(text, may_suppose=read.is_to_agent and chance >= least):
         return Sentence(text)
-    if chance >= least or is_formal:
+    if (chance >= least or is_formal) and not _PATTERNS.one_off.search(text):
         return Sentence(text, INSTRUCTION, max(worth, sqrt(chance), MIN_WORTH))
     worth = 1.0 if is_vital(text) else worth
     kind = own.kind if worth < MIN_WORTH else max(KEPT_KINDS[1:], key=own.probabilities.__getitem__)
