@@ -13,8 +13,8 @@ from eunoe.form.rivals import is_rival, says_more
 from eunoe.form.statements import read_statement
 from eunoe.model.atom import AUTHOR, EXTRACTIVE, MEMORY_KEY, Atom
 from eunoe.model.choices import INSTRUCTION, KEPT_KINDS
-from eunoe.text.dates import find_date_ranges
 from eunoe.text.normalize import fold
+from eunoe.text.planned_days import is_day_over
 from eunoe.text.sentences import cut_to_words, split_sentences, word_count
 from eunoe.text.summary_lines import HEADINGS, PAST, SummaryLine, is_subject, read_summary, write_summary
 from eunoe.text.third_person import quotation_of, third_person
@@ -23,9 +23,6 @@ _SPEAKER: Final = re.compile(r"(?P<name>[^\s:][^:.!?\n]{0,60}): (?P<words>.+)", 
 _QUESTION: Final = re.compile(r" \(asked: (?P<question>(?:(?! \(asked: ).)+)\)$")
 _UNTIL: Final = re.compile(r" \(until \d{4}-\d\d-\d\d\)$")
 """The mark of what is left of a closed memory: it has no value that another could take the place of."""
-_DAY_SECONDS: Final = 86_400.0
-_YEAR_SECONDS: Final = 366 * _DAY_SECONDS
-_WEEK_SECONDS: Final = 7 * _DAY_SECONDS
 _MAX_PASSES: Final = 50
 _MAX_COMPARED_ENTRIES: Final = 200
 """An entry is compared with so many that were said after it: more than any summary keeps."""
@@ -37,6 +34,7 @@ _RECENCY_BONUS: Final = 1.0
 """What the latest is worth more than the oldest."""
 _INSTRUCTION_BONUS: Final = 100.0
 _PAST_LOSS: Final = 10.0
+"""More than any statement is worth: instructions go last where room is short, and what is past goes first."""
 _LIST_MARKS: Final = re.compile(r"^(?:- )+")
 _LABELS: Final = {heading: label for label, heading in HEADINGS.items()}
 
@@ -73,7 +71,6 @@ class _Entry:
 
     @property
     def worth(self) -> float:
-        """Instructions go last where room is short, and what is past goes first."""
         bonus = _INSTRUCTION_BONUS if self.label == INSTRUCTION else 0.0
         return self.value + bonus - (_PAST_LOSS if self.is_past else 0.0)
 
@@ -96,16 +93,8 @@ def summarize_by_rules(previous: str, observations: Sequence[Atom], max_words: i
 def _parse_summary(text: str) -> Iterator[_Entry]:
     """The entries of a summary: prose, and then statements from the oldest on."""
     lines = list(read_summary(text))
-    for number, line in enumerate(lines):
-        if not (line.subject or line.date or line.is_heading):
-            yield from (_entry(sentence, line=number) for sentence in _split_line(line.text))
-    yield from (_read_line(line) for line in reversed(lines) if line.subject or line.date)
-
-
-def _split_line(line: str) -> list[str]:
-    """The sentences of a line; all of it where these leave something out, such as a mark."""
-    found = split_sentences(line)
-    return found if " ".join(found) == line else [line]
+    yield from (_entry(line.text, line=line.number) for line in lines if line.is_prose)
+    yield from (_read_line(line) for line in reversed(lines) if not (line.is_prose or line.is_heading))
 
 
 def _read_line(line: SummaryLine) -> _Entry:
@@ -160,7 +149,8 @@ def _classify(entry: _Entry, label: str = "", people: Sequence[str] = ()) -> _En
 def _write(entries: list[_Entry], max_words: int, now: datetime) -> str:
     ordered = sorted(entries, key=lambda entry: entry.date)  # those without a date come first
     kept = _drop_duplicates(_drop_replaced(ordered))
-    return _fit([replace(entry, is_past=entry.is_past or _is_over(entry, now)) for entry in kept], max_words)
+    over = [entry.is_past or (entry.is_plan and is_day_over(entry.text, entry.date, now)) for entry in kept]
+    return _fit([replace(entry, is_past=is_past) for entry, is_past in zip(kept, over, strict=True)], max_words)
 
 
 def _drop_replaced(entries: list[_Entry]) -> list[_Entry]:
@@ -198,25 +188,7 @@ def _drop_duplicates(entries: list[_Entry]) -> list[_Entry]:
 def is_past_plan(atom: Atom, now: datetime) -> bool:
     """Return whether an atom names a day that was to come when it was said and is over."""
     said = atom.time or atom.recorded
-    return said is not None and _is_over(_Entry(atom.text, f"{said.astimezone(UTC):%Y-%m-%d}", is_plan=True), now)
-
-
-def _is_over(entry: _Entry, now: datetime) -> bool:
-    if not entry.is_plan:
-        return False
-    try:
-        said = datetime.fromisoformat(entry.date).replace(tzinfo=UTC).timestamp()
-    except ValueError:
-        return False
-    ranges = find_date_ranges(entry.text, said, (said, said + _YEAR_SECONDS))
-    ends = [end for end in (_planned_end(found.start, found.end, said) for found in ranges) if end > said]
-    return bool(ends) and min(ends) <= now.timestamp()
-
-
-def _planned_end(start: float, end: float, said: float) -> float:
-    """The end of a range; a weekday in a plan is the next one, not the last."""
-    is_past_day = said - _WEEK_SECONDS <= start < said and end - start <= _DAY_SECONDS
-    return end + _WEEK_SECONDS if is_past_day else end
+    return said is not None and is_day_over(atom.text, f"{said.astimezone(UTC):%Y-%m-%d}", now)
 
 
 def _fit(entries: list[_Entry], max_words: int) -> str:

@@ -22,7 +22,6 @@ from eunoe.recall.static_context import (
     StreamSection,
 )
 from eunoe.text.normalize import normalize
-from eunoe.text.sentences import split_line
 from eunoe.text.summary_lines import read_summary
 from eunoe.text.tokens import text_width
 
@@ -186,10 +185,8 @@ def _noted(stream: StreamSection) -> Iterator[tuple[int, Note]]:
 
 def _summary_parts(summary: str) -> Iterator[tuple[int, str, str]]:
     """What is kept or left out as a whole, with its line and its heading: a statement, or a sentence of prose."""
-    for number, line in enumerate(read_summary(summary)):
-        is_whole = line.subject or line.date
-        parts = [] if line.is_heading else [str(line)] if is_whole else split_line(line.text)
-        yield from ((number, line.subject, part) for part in parts)
+    lines = (line for line in read_summary(summary) if not line.is_heading)
+    return ((line.number, line.subject, str(line)) for line in lines)
 
 
 def _told_elsewhere(stream: StreamSection) -> frozenset[str]:

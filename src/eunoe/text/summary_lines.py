@@ -6,6 +6,7 @@ from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
 from eunoe.text.normalize import fold
+from eunoe.text.sentences import split_sentences
 
 HEADINGS: Final = {"instruction": "Instructions", "plan": "Plans", "decision": "Decisions"}
 """What is gathered by its label rather than by whom it is about."""
@@ -18,7 +19,7 @@ _STATEMENT: Final = re.compile(r"(?P<mark>- )?(?:(?P<date>\d{4}-\d\d-\d\d)(?P<pa
 
 
 class SummaryLine(NamedTuple):
-    """One line of a summary."""
+    """One line of a summary, or a sentence of one that is prose."""
 
     text: str
     """Without its mark and its date."""
@@ -29,6 +30,10 @@ class SummaryLine(NamedTuple):
     is_heading: bool = False
     number: int = 0
     """Sentences of prose with the same number stand on one line."""
+
+    @property
+    def is_prose(self) -> bool:
+        return not (self.subject or self.date or self.is_heading)
 
     def __str__(self) -> str:
         if self.is_heading:
@@ -43,18 +48,26 @@ def read_summary(text: str) -> Iterator[SummaryLine]:
     >>> [str(line) for line in read_summary("Tea:\\n- 2024-05-07: Anna likes it.") if line.subject]
     ['- 2024-05-07: Anna likes it.']
     """
-    lines = [" ".join(line.split()) for line in text.splitlines()]
+    lines = filter(None, (" ".join(line.split()) for line in text.splitlines()))
     subject = ""
-    for line, following in pairwise([*filter(None, lines), ""]):
+    for number, (line, following) in enumerate(pairwise([*lines, ""])):
         heading, statement = _HEADING.fullmatch(line), _STATEMENT.fullmatch(line)
         if heading and following.startswith("- "):
             subject = heading["subject"].strip()
             yield SummaryLine(subject, is_heading=True)
         elif statement:
             subject = subject if statement["mark"] else ""
-            is_own = not statement["mark"] or subject  # a list that somebody wrote keeps its marks
-            dated = (statement["date"] or "", bool(statement["past"])) if is_own else ("", False)
-            yield SummaryLine(statement["text"] if is_own else line, subject, *dated)
+            if subject or (statement["date"] and not statement["mark"]):
+                date, is_past = statement["date"] or "", bool(statement["past"])
+                yield SummaryLine(statement["text"], subject, date, is_past, number=number)
+            else:
+                yield from (SummaryLine(sentence, number=number) for sentence in _split_prose(line))
+
+
+def _split_prose(line: str) -> list[str]:
+    """The sentences of a line; all of it where these leave something out, such as a mark."""
+    found = split_sentences(line)
+    return found if " ".join(found) == line else [line]
 
 
 def is_subject(name: str) -> bool:
@@ -69,11 +82,10 @@ def without_headings(summary: str) -> str:
 
 def write_summary(lines: Sequence[SummaryLine]) -> str:
     """The text of lines that are given from the oldest on: prose as it was, then each subject with the newest first."""
-    stated = [line for line in lines if line.subject or line.date]
-    prose = groupby((line for line in lines if not (line.subject or line.date)), key=lambda line: line.number)
+    prose = groupby((line for line in lines if line.is_prose), key=lambda line: line.number)
     written = [" ".join(map(str, sentences)) for _, sentences in prose]
     groups: dict[str, list[SummaryLine]] = {}
-    for line in reversed(stated):
+    for line in (line for line in reversed(lines) if not line.is_prose):
         groups.setdefault(fold(line.subject), []).append(line)
     for group in sorted(groups.values(), key=lambda group: _order(group[0].subject)):
         written += [f"{group[0].subject}:"] if group[0].subject else []
