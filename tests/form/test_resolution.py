@@ -355,7 +355,7 @@ def test_nothing_crosses_scopes(conversation):
         home("Rome", 5, replaces=(paris,)),
         home("Paris", 6),
         target=ben,
-        similar={"Anna lives in Paris.": [paris]},
+        similar={"Anna lives in Paris.": {paris: 1.0}},
     )
     assert (len(report.stored), report.merged) == (2, 0)
     atom = conversation.memory.get(ANNA, paris)
@@ -365,7 +365,7 @@ def test_nothing_crosses_scopes(conversation):
 
 def test_a_message_cannot_be_replaced(conversation):
     conversation.resolve(
-        propose("Anna wrote.", 1, replaces=("m0",)), target=TALK, similar={"Anna wrote.": ["m0", "m1"]}
+        propose("Anna wrote.", 1, replaces=("m0",)), target=TALK, similar={"Anna wrote.": {"m0": 1.0, "m1": 1.0}}
     )
     assert conversation.record("m0", TALK).retired is None
 

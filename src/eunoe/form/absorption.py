@@ -18,6 +18,8 @@ from eunoe.form.summary_guard import SummaryTask, is_translated
 from eunoe.model.atom import Atom
 from eunoe.records.fingerprints import memory_key
 from eunoe.text.sentences import split_sentences
+from eunoe.text.summary_lines import without_headings
+from eunoe.text.third_person import third_person
 
 _MIN_KEY_SHARE: Final = 0.75
 """Share of an observation's key words that a text must have to say it: all of three, all but one of four."""
@@ -39,7 +41,7 @@ def find_lost(text: str, task: SummaryTask) -> list[str]:
     """Return what the old summary says, still holds, and cannot be found in the new text."""
     if is_translated(text, task.summary, task):
         return []
-    names, old, new = _common_names(task), split_sentences(task.summary), split_sentences(text)
+    names, old, new = _common_names(task), split_sentences(without_headings(task.summary)), split_sentences(text)
     known = [atom for atom in task.absorbed if _says(old, atom.text, names)]
     missing = [atom for atom in known if not _says(new, atom.text, names)]
     lost = [atom for atom in missing if not _may_drop(atom, task.observations, task.now)]
@@ -55,7 +57,7 @@ def _without_superseded(sentences: Sequence[str], observations: Sequence[Atom]) 
 
 def _is_taken_in(atom: Atom, text: str, sentences: Sequence[str], names: Collection[str], task: SummaryTask) -> bool:
     plain, said = (" ".join(part.split()) for part in (text, atom.text))
-    if said in plain:
+    if said in plain or ((stated := third_person(said)) and stated in plain):
         return True
     if is_translated(text, said, task):
         return set(PATTERNS.number.findall(said)) <= set(PATTERNS.number.findall(plain))

@@ -96,7 +96,8 @@ def _differ(one: _Features, other: _Features) -> bool:
     if one.past & other.stems - other.past or other.past & one.stems - one.past:
         return True
     named = one.ordered | other.ordered
-    return [word for word in one.words if word in named] != [word for word in other.words if word in named]
+    orders = [sorted((word for word in each.words if word in named), key=_is_number) for each in (one, other)]
+    return orders[0] != orders[1]
 
 
 def _are_spelled_differently(one: _Features, other: _Features) -> bool:

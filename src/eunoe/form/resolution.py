@@ -9,7 +9,7 @@ from typing import Any
 from eunoe.form.duplicates import is_duplicate
 from eunoe.form.proposal import Proposal
 from eunoe.form.remainder import keep_remainder
-from eunoe.form.rivals import is_rival
+from eunoe.form.rivals import is_rival, tells_change
 from eunoe.model.atom import AUTHOR, EXTRACTIVE, MEMORY_KEY
 from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.record import Record
@@ -94,7 +94,8 @@ class Resolver:
         related = find_same_topic(self.store, self.stream, new)
         duplicate = self._find_duplicate(new, related, similar)
         # What was said to have changed is looked for among what is near to it.
-        replaced = [*proposal.replaces, *(similar if proposal.label == _CHANGE else ())]
+        is_change = proposal.label == _CHANGE or tells_change(proposal.text)
+        replaced = [*proposal.replaces, *(similar if is_change else ())]
         rivals = self._find_rivals(new, [*related, *self._open_atoms(replaced)], duplicate)
         if duplicate:
             self._merge(new, duplicate, rivals, said)

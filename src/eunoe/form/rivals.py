@@ -71,6 +71,11 @@ def says_more(old: str, new: str) -> bool:
     return any(word.is_content and word.stem not in known for word in _words(said[len(_core(said)) :], spoken))
 
 
+def tells_change(text: str) -> bool:
+    """Return whether a statement says in so many words that something known before is no longer so."""
+    return bool(_PATTERNS.change.search(text[:_MAX_CHARACTERS]))
+
+
 def is_opposed(one: str, other: str) -> bool:
     """Return whether one of two statements denies what the other says."""
     counts = [len(_PATTERNS.negation.findall(text[:_MAX_CHARACTERS])) for text in (one, other)]
@@ -197,7 +202,10 @@ def _fit_one_slot(one: list[_Word], other: list[_Word], named: set[str]) -> bool
 
 def _qualifiers(words: list[_Word]) -> set[str]:
     """Which of several things a statement begins with, such as a sister or a second address."""
-    return {word.stem for word in words[:4] if word.text in _listed("qualifiers")}
+    # "I work at" tells of no work address.
+    links, following = _listed("prepositions") | _listed("links"), [*(word.text for word in words[1:5]), ""]
+    pairs = zip(words[:4], following, strict=False)
+    return {word.stem for word, after in pairs if word.text in _listed("qualifiers") and after not in links}
 
 
 @word_cache(_CACHED_TEXTS)

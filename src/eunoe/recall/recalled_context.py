@@ -31,6 +31,7 @@ from eunoe.recall.static_rendering import normal_sentences
 from eunoe.store.query import ItemQuery
 from eunoe.text.normalize import normalize
 from eunoe.text.parts import LONG_TEXT_WORDS
+from eunoe.text.third_person import third_person
 from eunoe.text.tokens import CHARACTERS_PER_TOKEN, text_width
 
 RECENT_MESSAGES: Final = 4
@@ -387,6 +388,7 @@ def _texts_by_source(notes: Iterable[Note]) -> dict[SourcePlace, list[str]]:
 
 
 def _statements(note: Note) -> frozenset[str]:
-    """What a memory says, as duplicates are compared: a fact may quote a message with its speaker or without."""
+    """What a memory says, as duplicates are compared: a fact may quote a message with its speaker or without,
+    and a summary may state it."""
     texts = (note.text, f"{note.speaker}: {note.text}") if note.speaker else (note.text,)
-    return frozenset(map(normalize, texts))
+    return frozenset(normalize(said) for text in texts for said in (text, third_person(text)) if said)

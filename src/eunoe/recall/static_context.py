@@ -19,6 +19,7 @@ from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import Absorption, StreamState
 from eunoe.text.normalize import normalize
+from eunoe.text.third_person import third_person
 
 INSTRUCTIONS, SUMMARY, OBSERVATIONS, FACTS = range(4)
 """The sections of a stream, in their order."""
@@ -125,8 +126,9 @@ def _superseded_statements(store: Store, stream: StreamState, records: Sequence[
         found |= {record.id: record for record in earlier}
         ids = {record.supersedes for record in earlier if record.supersedes} - found.keys()
     texts = [record.text for record in found.values()]
-    bare = [said for text in texts if (said := text.partition(": ")[2])]  # a summary may tell it without its speaker
-    return frozenset(map(normalize, [*texts, *bare]))
+    # A summary may tell it without its speaker, or as a statement about them.
+    told = [said for text in texts for said in (text.partition(": ")[2], third_person(text)) if said]
+    return frozenset(map(normalize, [*texts, *told]))
 
 
 def _latest_unabsorbed(store: Store, stream: StreamState, most: int) -> list[Record]:

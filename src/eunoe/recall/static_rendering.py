@@ -22,7 +22,7 @@ from eunoe.recall.static_context import (
     StreamSection,
 )
 from eunoe.text.normalize import normalize
-from eunoe.text.sentences import split_line
+from eunoe.text.summary_lines import read_summary
 from eunoe.text.tokens import text_width
 
 ValueOf = Callable[[str], float]
@@ -35,7 +35,7 @@ _GAP_WIDTH: Final = 6.0
 """The most that joining a sentence to others takes: a line break and a gap before it and after it, in any format."""
 _LEFTOVER_SHARE: Final = 3
 """How many times its own room may be free beside the static context, and more."""
-_DATE_START: Final = re.compile(r"^(\d{4}-\d\d-\d\d)(?: \(past\))?: ")
+_DATE_START: Final = re.compile(r"^(?:- )?(\d{4}-\d\d-\d\d)(?: \(past\))?: ")
 _ASKED_END: Final = re.compile(r" \(asked: (?:(?! \(asked: ).)+\)$")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")  # noqa: RUF001
 _INNER_END: Final = re.compile(r"[.!?…。！？\n].", re.DOTALL)  # noqa: RUF001
@@ -53,6 +53,8 @@ class _Entry(NamedTuple):
     """The line of the summary, and the place of the sentence in all of it."""
     date: str = ""
     """When it was, where that is known; as text, which sorts."""
+    heading: str = ""
+    """What it stands below in the summary."""
 
     @property
     def number(self) -> int:
@@ -138,7 +140,8 @@ def _add(style: Style, builder: TextBuilder, paths: dict[tuple[int, int], Path],
     path = paths[entry.stream, entry.section]
     if entry.note:
         return builder.add(Fragment(path, entry.note.seq, style.note(entry.note, now)))
-    return builder.reserve(path, text_width(style.summary(entry.text)) + _GAP_WIDTH)
+    text = f"{entry.heading}:\n- {entry.text}" if entry.heading else entry.text
+    return builder.reserve(path, text_width(style.summary(text)) + _GAP_WIDTH)
 
 
 def _by_worth(streams: Sequence[StreamSection], value_of: ValueOf) -> list[_Entry]:
@@ -162,9 +165,10 @@ def _is_standing(note: Note | None) -> bool:
 
 def _entries(streams: Sequence[StreamSection]) -> Iterator[_Entry]:
     for number, stream in enumerate(streams):
-        for place, (line, text) in enumerate(_summary_parts(stream.summary)):
-            match = _DATE_START.match(text)
-            yield _Entry(number, SUMMARY, text, None, line, place, match[1] if match else "")
+        for place, (line, heading, part) in enumerate(_summary_parts(stream.summary)):
+            match = _DATE_START.match(part)
+            text, date = part.removeprefix("- ") if heading else part, match[1] if match else ""
+            yield _Entry(number, SUMMARY, text, None, line, place, date, heading)
         for section, note in _noted(stream):
             yield _Entry(number, section, note.text, note, date=note.when.isoformat())
 
@@ -179,11 +183,10 @@ def _noted(stream: StreamSection) -> Iterator[tuple[int, Note]]:
         yield from ((section, note) for note in notes)
 
 
-def _summary_parts(summary: str) -> Iterator[tuple[int, str]]:
-    """What is kept or left out as a whole: a dated line, or a sentence of a line without a date."""
-    for number, line in enumerate(summary.splitlines()):
-        stripped = line.strip()
-        yield from ((number, part) for part in ([stripped] if _DATE_START.match(stripped) else split_line(stripped)))
+def _summary_parts(summary: str) -> Iterator[tuple[int, str, str]]:
+    """What is kept or left out as a whole, with its line and its heading: a statement, or a sentence of prose."""
+    lines = (line for line in read_summary(summary) if not line.is_heading)
+    return ((line.number, line.subject, str(line)) for line in lines)
 
 
 def _told_elsewhere(stream: StreamSection) -> frozenset[str]:
@@ -195,7 +198,7 @@ def _told_elsewhere(stream: StreamSection) -> frozenset[str]:
 def _without(summary: str, left_out: frozenset[str]) -> str:
     """A summary without the parts that say one of these."""
     parts = list(enumerate(_summary_parts(summary))) if left_out else []
-    over = {place for place, (_, part) in parts if not summary_sentences(part).isdisjoint(left_out)}
+    over = {place for place, (_, _, part) in parts if not summary_sentences(part).isdisjoint(left_out)}
     return _join_parts(summary, {place for place, _ in parts} - over, "") if over else summary
 
 
@@ -206,11 +209,15 @@ def _cut_summary(summary: str, stream: int, kept: Iterable[_Entry]) -> str:
 
 
 def _join_parts(summary: str, kept: set[int], gap: str) -> str:
-    text, last = "", 0
-    for place, (line, part) in enumerate(_summary_parts(summary)):
+    """Parts of a summary, each below its heading."""
+    text, last, last_heading = "", 0, ""
+    for place, (line, heading, part) in enumerate(_summary_parts(summary)):
         shown = part if place in kept else gap
         if not shown or (shown == gap and text.endswith(gap)):
             continue
+        if place in kept and heading != last_heading:
+            text += f"{chr(10) if text else ''}{heading}:" if heading else ""
+            last_heading = heading
         text += ("" if not text else " " if line == last else "\n") + shown
         last = line
     return text
@@ -244,7 +251,7 @@ def render_rest(style: Style, room: float, static: StaticContext, hits: Sequence
 
 def summary_sentences(summary: str) -> set[str]:
     """What a summary says, by line and by sentence, with its speaker and without, as duplicates are compared."""
-    lines = [_ASKED_END.sub("", _DATE_START.sub("", line.strip())) for line in summary.splitlines()]
+    lines = [_ASKED_END.sub("", _DATE_START.sub("", line.strip()).removeprefix("- ")) for line in summary.splitlines()]
     lines += [line.partition(": ")[2] for line in lines]
     return {normalize(line) for line in lines if line}.union(*map(sentence_set, lines))
 
