@@ -59,6 +59,10 @@ class GraphRanking(NamedTuple):
 
     scores: Floats
     reasons: Callable[[int, dict[str, str]], Reasons]
+    total: Floats
+    """By row, what gives the order; minus infinity for what is not found."""
+    has_names: bool
+    """Whether the question has a name that the graph knows, and that does not stand nearly everywhere."""
 
 
 class _Evidence(NamedTuple):
@@ -68,6 +72,8 @@ class _Evidence(NamedTuple):
     """Which rows may be found."""
     asked: tuple[int, ...]
     """Entities in the question, but for those that stand nearly everywhere."""
+    has_names: bool
+    """Whether one of them is written as a name is."""
     bridge_fit: Floats
     """How well the best sentence that leads to an entity fits the question."""
     origin: NDArray[np.int32]
@@ -98,13 +104,14 @@ def rank_by_graph(
     odds = _log_odds(evidence.signals, total, confidence)
     odds = np.where(_is_connected(graph, evidence), odds, -np.logaddexp(0, -np.maximum(odds, -_MAX_LOG_ODDS)))
     rows, is_found = index.graph_rows(graph), np.isfinite(total)
-    scores = np.zeros(index.rows)
+    scores, order = np.zeros(index.rows), np.full(index.rows, -np.inf)
     scores[rows[is_found]] = 1 / (1 + np.exp(-np.clip(odds[is_found], -_MAX_LOG_ODDS, _MAX_LOG_ODDS)))
+    order[rows[is_found]] = total[is_found]
 
     def reasons(row: int, details: dict[str, str]) -> Reasons:
         return _reasons(graph, evidence, weights, int(np.argmax(rows == row)), details)
 
-    return GraphRanking(scores, reasons)
+    return GraphRanking(scores, reasons, order, evidence.has_names)
 
 
 def _weighted_sum(evidence: _Evidence, weights: GraphWeights) -> Floats:
@@ -183,7 +190,8 @@ def _follow(
     rows = index.graph_rows(graph)
     visible = (rows >= 0) & np.append(mask, False).take(rows)
     view = graph.view(visible)
-    asked = _find_entities(question.text, graph, view)
+    is_name = _find_entities(question.text, graph, view)
+    asked = list(is_name)
     sentence_row = graph.sentences["row"]
     fit = _sentence_fit(index, graph, question, asked, synonyms) * visible.take(sentence_row)
     specific = [entity for entity in asked if not view.common[entity]]
@@ -194,27 +202,29 @@ def _follow(
     signals["walk"] = np.log(np.maximum(reached / max(float(reached.max(initial=0)), _TINY), _MIN_WALK))
     signals["sentence"] = _max_by(sentence_row, fit, graph.rows)
     signals |= _entity_signals(graph, view, asked, bridges)
-    return _Evidence(visible, tuple(specific), bridges.fit, bridges.origin, signals)
+    has_names = any(is_name[entity] for entity in specific)
+    return _Evidence(visible, tuple(specific), has_names, bridges.fit, bridges.origin, signals)
 
 
-def _find_entities(query: str, graph: EntityGraph, view: GraphView) -> list[int]:
-    """The entities of the graph in a question, the longest name wherever one begins."""
+def _find_entities(query: str, graph: EntityGraph, view: GraphView) -> dict[int, bool]:
+    """The entities of the graph in a question, the longest name wherever one begins, and whether each is written as a
+    name is: with a capital that does not merely begin the question."""
     tokens = _TOKEN.findall(_POSSESSIVE.sub("", query).replace("'", "").replace("’", ""))
     folded = [fold(token) for token in tokens]
     stop_words = stop_words_and_english(detect_language(query))
     known = [graph.entities[name] for name in spaceless_keys(query) if name in graph.entities]
-    found = dict.fromkeys(entity for entity in known if view.passage_counts[entity])
+    found = dict.fromkeys([entity for entity in known if view.passage_counts[entity]], False)
     start = 0
     while start < len(tokens):
         for end in range(min(len(tokens), start + _MAX_NAME_WORDS), start, -1):
             entity = graph.entities.get(" ".join(folded[start:end]), 0)
             if entity and view.passage_counts[entity] and _may_be_name(tokens, folded, start, end, stop_words):
-                found[entity] = None
+                found[entity] = any(token[0].isupper() for token in tokens[max(start, 1) : end])
                 start = end
                 break
         else:
             start += 1
-    return list(found)
+    return found
 
 
 def _may_be_name(tokens: Sequence[str], folded: Sequence[str], start: int, end: int, stops: frozenset[str]) -> bool:
