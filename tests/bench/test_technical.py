@@ -78,7 +78,7 @@ def test_documents_rank_about_as_well_as_the_better_of_both(result: dict[str, An
 
 
 def test_the_threshold_costs_little_and_most_foreign_questions_stay_silent(result: dict[str, Any]) -> None:
-    assert result["beside"]["retrieve"]["recall@5"] >= result["recall@5"] - 6
+    assert result["beside"]["retrieve"]["recall@5"] >= result["recall@5"] - 10
     assert result["silent"] >= 75
 
 
