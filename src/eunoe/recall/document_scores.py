@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.recall.graph_search import GraphRanking
+from eunoe.recall.graph_search import GraphRanking, top_rows
 
 Floats = NDArray[np.float64]
 
@@ -33,12 +33,12 @@ def combine_scores(blend: Floats, graph: GraphRanking) -> Floats:
     """
     within = np.clip(blend, _MIN_SCORE, _MAX_SCORE)
     odds = np.log(within) - np.log1p(-within)
-    order = np.where(graph.scores > 0, graph.total + (0.0 if graph.has_names else odds), odds - _BEHIND)
-    order[(blend == 0) & (graph.scores == 0)] = -np.inf
-    top = float(order.max(initial=-np.inf))
-    if not np.isfinite(top):
+    is_reached = np.isfinite(graph.total)
+    order = np.where(is_reached, graph.total + (0.0 if graph.has_names else odds), odds - _BEHIND)
+    order[(blend == 0) & ~is_reached] = -np.inf
+    best = top_rows(order, _BEST_ROWS)
+    if not np.isfinite(order[best]).any():
         return np.zeros(len(blend))
-    best = np.argsort(-order, kind="stable")[:_BEST_ROWS]
     answered = float(odds[best].max()) + _KNOWN_NAME * graph.has_names
-    log_odds = answered + _SPREAD * (order - top)
-    return np.where(np.isfinite(order), 1 / (1 + np.exp(-np.clip(log_odds, -_MAX_LOG_ODDS, _MAX_LOG_ODDS))), 0.0)
+    log_odds = np.clip(answered + _SPREAD * (order - order[best[0]]), -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
+    return np.where(order > -np.inf, 1 / (1 + np.exp(-log_odds)), 0.0)

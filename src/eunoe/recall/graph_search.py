@@ -5,6 +5,7 @@ A bridge is an entity in a sentence about one of the question's entities. Why it
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -55,12 +56,13 @@ _POSSESSIVE: Final = re.compile(r"['’`]s\b|['’`](?=\s|$)", re.IGNORECASE)
 
 
 class GraphRanking(NamedTuple):
-    """Scores by row of an index, 0 for what is not found, and why a row was found, with details by reason."""
+    """What was found by row of an index, and why, with details by reason."""
 
-    scores: Floats
-    reasons: Callable[[int, dict[str, str]], Reasons]
     total: Floats
-    """By row, what gives the order; minus infinity for what is not found."""
+    """What gives the order; minus infinity for what is not found."""
+    score: Callable[[], Floats]
+    """Works out the scores, 0 for what is not found."""
+    reasons: Callable[[int, dict[str, str]], Reasons]
     has_names: bool
     """Whether the question has a name that the graph knows, and that does not stand nearly everywhere."""
 
@@ -101,17 +103,23 @@ def rank_by_graph(
     """
     evidence = _follow(index, graph, question, own, mask, synonyms)
     total = _weighted_sum(evidence, weights)
-    odds = _log_odds(evidence.signals, total, confidence)
-    odds = np.where(_is_connected(graph, evidence), odds, -np.logaddexp(0, -np.maximum(odds, -_MAX_LOG_ODDS)))
     rows, is_found = index.graph_rows(graph), np.isfinite(total)
-    scores, order = np.zeros(index.rows), np.full(index.rows, -np.inf)
-    scores[rows[is_found]] = 1 / (1 + np.exp(-np.clip(odds[is_found], -_MAX_LOG_ODDS, _MAX_LOG_ODDS)))
+    order = np.full(index.rows, -np.inf)
     order[rows[is_found]] = total[is_found]
 
-    def reasons(row: int, details: dict[str, str]) -> Reasons:
-        return _reasons(graph, evidence, weights, int(np.argmax(rows == row)), details)
+    def score() -> Floats:
+        odds = _log_odds(evidence.signals, total, confidence)
+        odds = np.where(_is_connected(graph, evidence), odds, -np.logaddexp(0, -np.maximum(odds, -_MAX_LOG_ODDS)))
+        scores = np.zeros(index.rows)
+        scores[rows[is_found]] = 1 / (1 + np.exp(-np.clip(odds[is_found], -_MAX_LOG_ODDS, _MAX_LOG_ODDS)))
+        return scores
 
-    return GraphRanking(scores, reasons, order, evidence.has_names)
+    label = cache(graph.label)
+
+    def reasons(row: int, details: dict[str, str]) -> Reasons:
+        return _reasons(graph, evidence, weights, int(np.argmax(rows == row)), details, label)
+
+    return GraphRanking(order, score, reasons, evidence.has_names)
 
 
 def _weighted_sum(evidence: _Evidence, weights: GraphWeights) -> Floats:
@@ -135,7 +143,7 @@ def _log_odds(signals: dict[str, Floats], total: Floats, confidence: GraphConfid
     top = float(total.max(initial=-np.inf))
     if not np.isfinite(top):
         return total
-    order = np.argsort(-total, kind="stable")[:_MARGIN_TO]
+    order = top_rows(total, _MARGIN_TO)
     best = order[np.isfinite(total[order])][:_BEST_PASSAGES]
     margins = np.clip(total[order[0]] - total[order[_MARGIN_FROM:]], 0, _MAX_MARGIN)
     missing = _MARGIN_TO - max(len(order), _MARGIN_FROM)
@@ -144,6 +152,14 @@ def _log_odds(signals: dict[str, Floats], total: Floats, confidence: GraphConfid
     answered = confidence.bias + sum(getattr(confidence, name) * value for name, value in features.items())
     odds: Floats = answered + confidence.spread * (total - top)
     return odds
+
+
+def top_rows(values: Floats, count: int) -> Ints:
+    """The rows with the most, best first, the earlier one of equals."""
+    least = np.partition(values, -count)[-count] if len(values) > count else -np.inf
+    rows = (values >= least).nonzero()[0]
+    best: Ints = rows[np.argsort(-values[rows], kind="stable")][:count]
+    return best
 
 
 def _is_connected(graph: EntityGraph, evidence: _Evidence) -> Bools:
@@ -157,10 +173,11 @@ def _is_connected(graph: EntityGraph, evidence: _Evidence) -> Bools:
 
 
 def _reasons(
-    graph: EntityGraph, evidence: _Evidence, weights: GraphWeights, row: int, details: dict[str, str]
-) -> Reasons:
+    graph: EntityGraph, evidence: _Evidence, weights: GraphWeights, row: int, details: dict[str, str],
+    label: Callable[[int], str],
+) -> Reasons:  # fmt: skip
     shares = {name: getattr(weights, name) * float(evidence.signals[name][row]) for name in _SIGNALS}
-    path = _path(graph, evidence, row)
+    path = _path(graph, evidence, row, label)
     walk = weights.walk * (float(evidence.signals["walk"][row]) - _MIN_LOG_WALK) / 4
     by_reason = {
         "graph": walk + shares["title"] + shares["bridge"] + shares["title_bridge"] if path else 0.0,
@@ -170,17 +187,17 @@ def _reasons(
     return ranked_reasons(by_reason, (details | {"graph": path}).__getitem__)
 
 
-def _path(graph: EntityGraph, evidence: _Evidence, row: int) -> str:
+def _path(graph: EntityGraph, evidence: _Evidence, row: int, label: Callable[[int], str]) -> str:
     """The way to a row: an entity in the question, and that of a bridge; empty where none leads there."""
     entities = graph.entities_at(row)
     asked = [entity for entity, _ in entities if entity in evidence.asked]
     for entity, weight in entities:
         if weight > 1 and entity in asked:
-            return graph.label(entity)
+            return label(entity)
     bridge = max(entities, key=lambda each: float(evidence.bridge_fit[each[0]]) * each[1], default=(0, 0.0))[0]
     if evidence.origin[bridge]:
-        return f"{graph.label(int(evidence.origin[bridge]))} -> {graph.label(bridge)}"
-    return graph.label(asked[0]) if asked else ""
+        return f"{label(int(evidence.origin[bridge]))} -> {label(bridge)}"
+    return label(asked[0]) if asked else ""
 
 
 def _follow(

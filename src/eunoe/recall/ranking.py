@@ -435,7 +435,7 @@ def _rank_graph(index: StreamIndex, search: _Search) -> _Ranking:
     if index.graph is None:
         return _rank_blend(index, search._replace(recipe=RECIPES["default"]))._replace(item_count=0)  # no size penalty
     ranking, explain = _follow_graph(index, index.graph, search)
-    return _Ranking(ranking.scores, explain)
+    return _Ranking(ranking.score(), explain)
 
 
 def _follow_graph(index: StreamIndex, graph: EntityGraph, search: _Search) -> tuple[GraphRanking, ExplainRows]:
@@ -472,7 +472,7 @@ def _rank_documents(index: StreamIndex, search: _Search) -> _Ranking:
 
     def explain(rows: list[int]) -> list[Explain]:
         by_blend, by_graph = blend.explain(rows), explain_by_graph(rows)
-        return [by_graph[place] if graph.scores[row] else by_blend[place] for place, row in enumerate(rows)]
+        return [by_blend[place] if graph.total[row] == -np.inf else by_graph[place] for place, row in enumerate(rows)]
 
     return blend._replace(scores=combine_scores(blend.scores, graph), explain=explain)
 
