@@ -31,9 +31,9 @@ NEAR_SHARE = 0.5
 TRAINED_SHARE = corpus.load_settings()["documents"]["share"]
 """Of the questions about documents, how many are trained on."""
 
-OWN_DOCUMENTATION = Path(__file__).parents[1] / "src" / "eunoe" / "bench" / "technical.json"
-"""What `eunoe bench technical` asks."""
-OTHER_LANGUAGES = OWN_DOCUMENTATION.with_name("languages.json")
+TECHNICAL_SET = Path(__file__).parents[1] / "src" / "eunoe" / "bench" / "technical"
+"""What `eunoe bench multihop --set technical` asks."""
+OTHER_LANGUAGES = TECHNICAL_SET.with_name("languages.json")
 """What `eunoe bench languages` asks."""
 
 _WORD = re.compile(r"\w+")
@@ -268,7 +268,8 @@ def load_bodies(
     trained_bodies = [talk_body("train"), technical_body(technical.load(), "invented documentation")]
     trained_bodies += [translation_body(parallel.TRANSLATIONS, "translations")]
     held = [talk_body("validation"), talk_body("test"), *map(bench_body, bench)]
-    held += [technical_body([corpus.load_documents(OWN_DOCUMENTATION)], "our own documentation")]
+    technical_set = [corpus.load_documents(path) for path in sorted(TECHNICAL_SET.glob("*.json"))]
+    held += [technical_body(technical_set, "technical set")]
     held += [translation_body(parallel.TRANSLATIONS / "validation", "translations, validation"), language_body()]
     for path in trained:
         own, rest = corpus.split_questions(corpus.load_documents(path), TRAINED_SHARE)

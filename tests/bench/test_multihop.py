@@ -68,7 +68,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_the_figures_are_those_that_are_promised(file: Path) -> None:
     result = run_multihop_bench(file, sizes=(10,))
     assert (result["recall@2"], result["recall@5"], result["recall@10"]) == (100, 100, 100)
-    assert set(result["beside"]) == {"bm25", "dense", "rrf"}
+    assert set(result["beside"]) == {"documents", "default", "bm25", "dense", "rrf"}
     assert all(set(scores) == {"recall@2", "recall@5", "recall@10"} for scores in result["beside"].values())
     assert set(result["latency_ms"]) == {"p50", "p95"}
     assert result["passages_per_second"] > 0

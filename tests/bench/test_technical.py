@@ -1,32 +1,60 @@
-"""The technical bench: what it asks, its figures and its command."""
+"""The technical set of the multihop bench: what it asks, its figures and its command."""
 
 import json
 from typing import Any
 
 import pytest
 
-from eunoe.bench.multihop import load_documents
-from eunoe.bench.technical import BUILT_IN, run_technical_bench
+from eunoe.bench.technical_set import (
+    COLLECTIONS,
+    FOLDER,
+    TEST_COLLECTIONS,
+    TUNING_COLLECTIONS,
+    foreign_questions,
+    load_collections,
+    run_technical_bench,
+)
 from eunoe.cli.app import run
 
 CUTS = {"recall@2", "recall@5", "recall@10"}
 
 
-def test_fifty_questions_half_of_them_in_other_words() -> None:
-    documents = load_documents(BUILT_IN)
-    kinds = [question.kind for question in documents.questions]
-    assert (kinds.count("other words"), kinds.count("same words"), len(kinds)) == (25, 25, 50)
-    assert len({question.text for question in documents.questions}) == 50
+def test_more_than_two_hundred_questions_each_once() -> None:
+    questions = [question.text for documents in load_collections().values() for question in documents.questions]
+    assert len(set(questions)) == len(questions) > 200
 
 
-def test_every_paragraph_is_there_once_below_its_headings() -> None:
-    texts = load_documents(BUILT_IN).texts
-    assert len(set(texts)) == len(texts) > 500
-    assert all(len(text.split("\n\n", 1)[1].split()) >= 30 for text in texts)
+def test_settings_are_judged_on_other_collections_than_they_are_chosen_on() -> None:
+    assert not set(TUNING_COLLECTIONS) & set(TEST_COLLECTIONS)
+    assert {path.stem for path in FOLDER.glob("*.json")} == set(COLLECTIONS)
+    counts = {name: len(documents.questions) for name, documents in load_collections().items()}
+    assert sum(counts[name] for name in TEST_COLLECTIONS) >= 100
+
+
+def test_every_passage_is_there_once_below_its_title() -> None:
+    for documents in load_collections().values():
+        assert len(set(documents.texts)) == len(documents.texts)
+        assert all(len(text.split("\n\n", 1)[1].split()) >= 12 for text in documents.texts)
+
+
+def test_no_question_is_copied_from_its_passage() -> None:
+    for documents in load_collections().values():
+        for question in documents.questions:
+            words = question.text.casefold().split()
+            runs = [" ".join(words[start : start + 7]) for start in range(len(words) - 6)]
+            golds = [" ".join(documents.texts[place].casefold().split()) for place in question.gold]
+            assert not [run for run in runs for gold in golds if run in gold], question.text
+
+
+def test_foreign_questions_are_about_something_else() -> None:
+    collections = load_collections()
+    own = {question.text for name in ("docs", "docstrings") for question in collections[name].questions}
+    assert not own & set(foreign_questions(collections, "docs"))
+    assert own & set(foreign_questions(collections, "tickets"))
 
 
 def test_what_is_measured_adds_little_to_the_package() -> None:
-    assert BUILT_IN.stat().st_size < 300_000
+    assert sum(path.stat().st_size for path in FOLDER.glob("*.json")) < 400_000
 
 
 @pytest.fixture(scope="module")
@@ -35,29 +63,42 @@ def result() -> dict[str, Any]:
 
 
 def test_the_figures_are_those_that_are_promised(result: dict[str, Any]) -> None:
-    assert set(result["beside"]) == {"words alone", "vectors alone"}
+    assert set(result["beside"]) == {"default", "associative", "bm25", "dense", "retrieve"}
     assert all(set(scores) == CUTS for scores in result["beside"].values())
-    assert (result["passages"], result["questions"]) == (len(load_documents(BUILT_IN).texts), 50)
-    assert (result["recipe"], result["embedder"]) == ("default", "wordllama-256")
+    assert list(result["by_collection"]) == list(COLLECTIONS)
+    assert sum(scores["questions"] for scores in result["by_collection"].values()) == result["questions"]
+    assert (result["recipe"], result["embedder"]) == ("documents", "wordllama-256")
     assert set(result["latency_ms"]) == {"p50", "p95"}
     assert 0 < result["recall@2"] <= result["recall@5"] <= result["recall@10"] < 100
 
 
-def test_other_words_are_harder_and_words_alone_find_least_of_them(result: dict[str, Any]) -> None:
-    assert result["by_type"]["other words"]["recall@10"] < result["by_type"]["same words"]["recall@10"]
-    assert result["recall@5"] > result["beside"]["words alone"]["recall@5"]
+def test_documents_rank_about_as_well_as_the_better_of_both(result: dict[str, Any]) -> None:
+    for name, scores in result["by_collection"].items():
+        assert scores["documents"] >= max(scores["default"], scores["associative"]) - 3.5, name
+
+
+def test_the_threshold_costs_little_and_most_foreign_questions_stay_silent(result: dict[str, Any]) -> None:
+    assert result["beside"]["retrieve"]["recall@5"] >= result["recall@5"] - 10
+    assert result["silent"] >= 75
 
 
 def test_the_command_without_vectors(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "technical", "--embedder", "none", "--recipe", "lexical", "--json"]) == 0
+    assert run(["bench", "multihop", "--set", "technical", "--embedder", "none", "--recipe", "lexical", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert result["beside"] == {"words alone": {name: result[name] for name in CUTS}}
-    assert run(["bench", "technical", "--embedder", "none"]) == 0
+    assert result["beside"]["bm25"] == {name: result[name] for name in CUTS}
+    assert "dense" not in result["beside"]
+    assert run(["bench", "multihop", "--set", "technical", "--embedder", "none"]) == 0
     shown = capsys.readouterr().out
-    assert "other words" in shown
-    assert "588 paragraphs" in shown
+    assert "docstrings" in shown
+    assert "854 passages" in shown
+
+
+@pytest.mark.parametrize("arguments", [[], ["--set", "magic"], ["documents.json", "--set", "technical"]])
+def test_a_file_or_the_set_is_named(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "multihop", *arguments]) != 0
+    assert "--set technical" in capsys.readouterr().err
 
 
 def test_a_recipe_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "technical", "--embedder", "none", "--recipe", "magic"]) == 1
+    assert run(["bench", "multihop", "--set", "technical", "--embedder", "none", "--recipe", "magic"]) == 1
     assert "no recipe 'magic'" in capsys.readouterr().err

@@ -9,6 +9,7 @@ import pytest
 from tests.support.letters import Letters
 
 import eunoe
+from eunoe.recall.language_note import can_read
 
 ANNA = {"user": "anna"}
 GERMAN = "Wo ist die Wohnung, die Anna gemietet hat?"
@@ -78,3 +79,18 @@ def test_status_counts_the_languages_of_the_latest_memories(english: eunoe.Memor
     english.observe(ANNA, [{"content": f"Это сообщение номер {number}."} for number in range(120)])
     assert english.status().languages == {"Cyrillic script": 100}
     assert english.restricted(scopes=[ANNA]).status().languages == {}
+
+
+def test_what_reads_latin_script_alone_reads_no_other() -> None:
+    latin = ["Who fixed it?", "Größe der Straße", "Zażółć gęślą jaźń", "Кто WeasyPrint localStorage", "7 + 7 = ?", "🙂"]
+    others = [
+        "Кто исправил часы в Postgres?",
+        "誰が時計を直した?",
+        "من أصلح الساعة؟",
+        "谁画了?",
+        "몽골의 수도는?",
+        "Ποιος;",
+    ]
+    assert [can_read(["English"], question) for question in latin] == [True] * len(latin)
+    assert [can_read(["English", "German"], question) for question in others] == [False] * len(others)
+    assert all(can_read([], question) and can_read(["English", "Russian"], question) for question in others)

@@ -208,7 +208,7 @@ class TestOverlap:
         bodies, held = overlap.load_bodies([], [], [])
         trained = overlap.TrainedTexts(bodies)
         assert [body.name for body in held] == [
-            *("talk, validation", "talk, test", "our own documentation"),
+            *("talk, validation", "talk, test", "technical set"),
             *("translations, validation", "questions in other languages"),
         ]
         assert not any(trained.compare(body).is_wrong for body in held)

@@ -200,7 +200,7 @@ export interface ContextBody {
   /** The most that is recalled for the message. */
   limit?: number | null;
   recall?: "auto" | "off";
-  recipe?: "default" | "thorough" | "lexical" | "dense" | "rrf" | "associative" | number;
+  recipe?: "default" | "thorough" | "lexical" | "dense" | "rrf" | "associative" | "documents" | number;
   format?: "xml" | "markdown" | "json" | "messages";
   /** Name the messages each memory rests on. */
   sources?: boolean;
@@ -540,7 +540,7 @@ export interface LookupBody {
   users?: string[];
   memory_types?: Array<"session" | "user" | "collective">;
   limit?: number;
-  recipe?: "default" | "thorough" | "lexical" | "dense" | "rrf" | "associative" | number;
+  recipe?: "default" | "thorough" | "lexical" | "dense" | "rrf" | "associative" | "documents" | number;
 }
 
 export interface MemoriesBody {
@@ -775,7 +775,7 @@ export interface RecallBody {
   known_at?: string | number | null;
   /** The moment the question is asked, for words such as yesterday. */
   now?: string | number | null;
-  recipe?: "default" | "thorough" | "lexical" | "dense" | "rrf" | "associative" | number;
+  recipe?: "default" | "thorough" | "lexical" | "dense" | "rrf" | "associative" | "documents" | number;
   /** The query's vector, made with the store's model. */
   vector?: number[] | null;
   /** Also what no longer holds. */

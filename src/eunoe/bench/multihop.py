@@ -21,8 +21,15 @@ from eunoe.model.scope import Scope
 
 CUTS: Final = (2, 5, 10)
 SIZES: Final = (1_000, 5_000, 50_000)
-_OTHER_RECIPES: Final[Mapping[str, RecipeName]] = {"bm25": "lexical", "dense": "dense", "rrf": "rrf"}
-_SCOPE: Final = Scope(project="multihop")
+_OTHER_RECIPES: Final[Mapping[str, RecipeName]] = {
+    "documents": "documents",
+    "default": "default",
+    "bm25": "lexical",
+    "dense": "dense",
+    "rrf": "rrf",
+}
+PROJECT: Final = "multihop"
+_SCOPE: Final = Scope(project=PROJECT)
 _EXPECTED: Final = '{"passages": [{"title", "text"}], "questions": [{"question", "gold": [passage indexes]}]}'
 _WARM_UP_ADDS: Final = 20
 """The first adds after a large batch pay for room that later ones have."""

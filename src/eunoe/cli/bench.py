@@ -19,7 +19,7 @@ from eunoe.bench.learning import learning_views, run_learning_bench
 from eunoe.bench.multihop import SIZES, multihop_views, run_multihop_bench
 from eunoe.bench.peers import PEERS
 from eunoe.bench.recall import recall_views, run_recall_bench
-from eunoe.bench.technical import run_technical_bench, technical_views
+from eunoe.bench.technical_set import run_technical_bench, technical_views
 from eunoe.cli.command import Call, MisuseError, Reply, command
 from eunoe.cli.options import RecipeOption, argument
 from eunoe.display import output
@@ -57,29 +57,32 @@ def languages(call: Call, recipe: RecipeOption = "default") -> Reply:
     return Reply(result, *languages_views(result))
 
 
-@command("eunoe bench multihop documents.json --no-titles", without=("store",))
+@command("eunoe bench multihop --set technical", without=("store",))
 def multihop(
     call: Call,
-    file: Annotated[Path, argument("FILE", _PASSAGES_HELP)],
+    file: Annotated[Path | None, argument("[FILE]", _PASSAGES_HELP)] = None,
+    set: Annotated[str, typer.Option("--set", metavar="NAME", help="In place of a file, our own: technical.")] = "",
+    recipe: RecipeOption = "documents",
     titles: Annotated[bool, typer.Option("--titles/--no-titles", help="Put each title above its text.")] = True,
     extractor: Annotated[str, typer.Option(help="What finds names: builtin, spacy, spacy:MODEL.")] = "builtin",
     adds: Annotated[bool, typer.Option("--adds/--no-adds", help="Measure what adding one passage costs.")] = True,
 ) -> Reply:
-    """Measure how often all passages that a question needs come back."""
+    """Measure how often all passages that a question needs come back.
+
+    The technical set takes --recipe, the recipe to measure; a file takes the other options.
+    """
+    if (file is None) == (not set) or set not in ("", "technical"):
+        raise MisuseError("name a file, or --set technical")
+    if file is None:
+        with output.progress("asking technical") as progress:
+            result = run_technical_bench(recipe=recipe, embedder=_embedder(call), progress=progress)
+        return Reply(result, *technical_views(result))
     sizes = SIZES if adds else ()
     with _progress(file) as progress:
         result = run_multihop_bench(
             file, titles=titles, embedder=_embedder(call), extractor=extractor, sizes=sizes, progress=progress
         )
     return Reply(result, *multihop_views(result))
-
-
-@command("eunoe bench technical --recipe thorough", without=("store",))
-def technical(call: Call, recipe: RecipeOption = "default") -> Reply:
-    """Measure how often the paragraph of our documentation that answers a question comes back."""
-    with output.progress("asking technical") as progress:
-        result = run_technical_bench(recipe=recipe, embedder=_embedder(call), progress=progress)
-    return Reply(result, *technical_views(result))
 
 
 @command("eunoe bench context --tokens 2000", without=("store",))

@@ -11,8 +11,8 @@ from eunoe.model.choices import AtomKind, RecipeName
 
 _JSON_FIELDS: Final = ("metadata", "where")
 _RECIPE_HELP: Final = (
-    "How to rank: default, thorough (slower, finds more), lexical, dense, rrf or associative; or for how many "
-    "milliseconds thorough may read."
+    "How to rank: default, thorough (slower, finds more), documents, associative, lexical, dense or rrf; or for how "
+    "many milliseconds thorough may read."
 )
 _WHERE_HELP: Final = 'Only with this metadata: {"team": "red", "size": {"gte": 3}}.'
 

@@ -5,7 +5,7 @@ from typing import Final, Literal
 AtomKind = Literal["fact", "observation"]
 Kind = Literal["message", "fact", "observation"]
 Outcome = Literal["stored", "duplicate", "superseded", "forgotten", "conflict", "ignored"]
-RecipeName = Literal["default", "thorough", "lexical", "dense", "rrf", "associative"]
+RecipeName = Literal["default", "thorough", "lexical", "dense", "rrf", "associative", "documents"]
 ContextFormat = Literal["xml", "markdown", "json", "messages"]
 LookupMode = Literal["auto", "off"]
 ReviewMode = Literal["off", "uncertain", "all"]

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import accumulate
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Self
 from uuid import UUID
@@ -23,21 +23,12 @@ from eunoe.model.scope import Scope
 from eunoe.model.validation import MAX_NAME_CHARACTERS, check_count, check_flag, check_text
 from eunoe.projects.documents import Document, matching_texts, parse_document, part_of
 from eunoe.projects.hipporag_folders import offer_import
-from eunoe.projects.relevance import (
-    JUDGE_RECIPES,
-    MIN_SHARE_OF_BEST,
-    THRESHOLD_DEPTH,
-    WORDS_RECIPE,
-    WORDS_THRESHOLD,
-    RelevanceThreshold,
-    can_read,
-    threshold_of,
-)
+from eunoe.projects.relevance import RelevanceThreshold, threshold_of
 from eunoe.projects.settings import ProjectSettings
 
 DEFAULT_COUNT: Final = 5
-DEFAULT_RECIPE: Final[RecipeName] = "associative"
-"""It ranks documents best; docs/decisions/0013-documents.md has the figures."""
+DEFAULT_RECIPE: Final[RecipeName] = "documents"
+"""It ranks documents best; docs/decisions/0043-project-ranking.md has the figures."""
 
 _PAGE_FACTS: Final = 2_000
 _REFUSALS: Final = {"forgotten": "was forgotten on purpose", "conflict": "stands for other words"}
@@ -211,40 +202,22 @@ class ProjectMemory:
             id: self._text_of(scope, id) if part_of(hit.record).parts > 1 else hit.text for id, hit in hits.items()
         }
         ids = [id for id, text in texts.items() if text is not None]
-        scores = list(accumulate((hits[id].score for id in ids), min))
+        scores = [hits[id].score for id in ids]
         return {"question": query, "docs": [texts[id] for id in ids], "doc_scores": scores, "ids": ids}
 
     def _relevant_hits(self, scope: Scope, query: str, count: int) -> dict[str, Hit]:
-        """The best hit of each document that bears on the question: one recipe says whether any does, another which."""
-        judge, floor = self._judge(query)
-        judged = self._best_hits(scope, query, max(count, THRESHOLD_DEPTH), judge)
-        passed = floor.count_passing([hit.score for hit in judged.values()])
-        relevant = dict(list(judged.items())[: min(passed, count)])
-        if not relevant or judge == self.recipe:
-            return relevant
-        ranked = self._best_hits(scope, query, count, self.recipe)
-        least = MIN_SHARE_OF_BEST * max((hit.score for hit in ranked.values()), default=0.0)
-        return {
-            id: hit
-            for id, hit in ranked.items()
-            if hit.score >= least and (judge != WORDS_RECIPE or any(reason.name != "dense" for reason in hit.reasons))
-        } or relevant
+        """The best hit of each document that bears on the question."""
+        hits = self._best_hits(scope, query, count)
+        threshold = self.threshold
+        needed = threshold_of(self.recipe) if threshold is None else RelevanceThreshold(threshold, threshold)
+        passing = needed.count_passing([hit.score for hit in hits.values()])
+        return dict(islice(hits.items(), min(passing, count)))
 
-    def _judge(self, query: str) -> tuple[RecipeName, RelevanceThreshold]:
-        """The recipe whose scores say whether a question has to do with the project, and what they must reach."""
-        if self.threshold is not None:
-            return self.recipe, RelevanceThreshold.fixed(self.threshold)
-        embedder = self.memory.embedder
-        if embedder is not None and not can_read(embedder.name, query):
-            return WORDS_RECIPE, WORDS_THRESHOLD
-        judge = JUDGE_RECIPES.get(self.recipe, self.recipe)
-        return judge, threshold_of(judge)
-
-    def _best_hits(self, scope: Scope, query: str, count: int, recipe: RecipeName) -> dict[str, Hit]:
+    def _best_hits(self, scope: Scope, query: str, count: int) -> dict[str, Hit]:
         """The best hit of each document. Parts of one may crowd others out, so that more may have to be asked for."""
         limit = count
         while True:
-            hits = self.memory.recall(scope, query, limit=limit, kinds=["fact"], recipe=recipe)
+            hits = self.memory.recall(scope, query, limit=limit, kinds=["fact"], recipe=self.recipe)
             best: dict[str, Hit] = {}
             for hit in hits:
                 best.setdefault(part_of(hit.record).document, hit)

@@ -5,6 +5,7 @@ A bridge is an entity in a sentence about one of the question's entities. Why it
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -55,10 +56,15 @@ _POSSESSIVE: Final = re.compile(r"['’`]s\b|['’`](?=\s|$)", re.IGNORECASE)
 
 
 class GraphRanking(NamedTuple):
-    """Scores by row of an index, 0 for what is not found, and why a row was found, with details by reason."""
+    """What was found by row of an index, and why, with details by reason."""
 
-    scores: Floats
+    total: Floats
+    """What gives the order; minus infinity for what is not found."""
+    score: Callable[[], Floats]
+    """Works out the scores, 0 for what is not found."""
     reasons: Callable[[int, dict[str, str]], Reasons]
+    has_names: bool
+    """Whether the question has a name that the graph knows, and that does not stand nearly everywhere."""
 
 
 class _Evidence(NamedTuple):
@@ -68,6 +74,8 @@ class _Evidence(NamedTuple):
     """Which rows may be found."""
     asked: tuple[int, ...]
     """Entities in the question, but for those that stand nearly everywhere."""
+    has_names: bool
+    """Whether one of them is written as a name is."""
     bridge_fit: Floats
     """How well the best sentence that leads to an entity fits the question."""
     origin: NDArray[np.int32]
@@ -95,16 +103,23 @@ def rank_by_graph(
     """
     evidence = _follow(index, graph, question, own, mask, synonyms)
     total = _weighted_sum(evidence, weights)
-    odds = _log_odds(evidence.signals, total, confidence)
-    odds = np.where(_is_connected(graph, evidence), odds, -np.logaddexp(0, -np.maximum(odds, -_MAX_LOG_ODDS)))
     rows, is_found = index.graph_rows(graph), np.isfinite(total)
-    scores = np.zeros(index.rows)
-    scores[rows[is_found]] = 1 / (1 + np.exp(-np.clip(odds[is_found], -_MAX_LOG_ODDS, _MAX_LOG_ODDS)))
+    order = np.full(index.rows, -np.inf)
+    order[rows[is_found]] = total[is_found]
+
+    def score() -> Floats:
+        odds = _log_odds(evidence.signals, total, confidence)
+        odds = np.where(_is_connected(graph, evidence), odds, -np.logaddexp(0, -np.maximum(odds, -_MAX_LOG_ODDS)))
+        scores = np.zeros(index.rows)
+        scores[rows[is_found]] = 1 / (1 + np.exp(-np.clip(odds[is_found], -_MAX_LOG_ODDS, _MAX_LOG_ODDS)))
+        return scores
+
+    label = cache(graph.label)
 
     def reasons(row: int, details: dict[str, str]) -> Reasons:
-        return _reasons(graph, evidence, weights, int(np.argmax(rows == row)), details)
+        return _reasons(graph, evidence, weights, int(np.argmax(rows == row)), details, label)
 
-    return GraphRanking(scores, reasons)
+    return GraphRanking(order, score, reasons, evidence.has_names)
 
 
 def _weighted_sum(evidence: _Evidence, weights: GraphWeights) -> Floats:
@@ -128,7 +143,7 @@ def _log_odds(signals: dict[str, Floats], total: Floats, confidence: GraphConfid
     top = float(total.max(initial=-np.inf))
     if not np.isfinite(top):
         return total
-    order = np.argsort(-total, kind="stable")[:_MARGIN_TO]
+    order = top_rows(total, _MARGIN_TO)
     best = order[np.isfinite(total[order])][:_BEST_PASSAGES]
     margins = np.clip(total[order[0]] - total[order[_MARGIN_FROM:]], 0, _MAX_MARGIN)
     missing = _MARGIN_TO - max(len(order), _MARGIN_FROM)
@@ -137,6 +152,14 @@ def _log_odds(signals: dict[str, Floats], total: Floats, confidence: GraphConfid
     answered = confidence.bias + sum(getattr(confidence, name) * value for name, value in features.items())
     odds: Floats = answered + confidence.spread * (total - top)
     return odds
+
+
+def top_rows(values: Floats, count: int) -> Ints:
+    """The rows with the most, best first, the earlier one of equals."""
+    least = np.partition(values, -count)[-count] if len(values) > count else -np.inf
+    rows = (values >= least).nonzero()[0]
+    best: Ints = rows[np.argsort(-values[rows], kind="stable")][:count]
+    return best
 
 
 def _is_connected(graph: EntityGraph, evidence: _Evidence) -> Bools:
@@ -150,10 +173,11 @@ def _is_connected(graph: EntityGraph, evidence: _Evidence) -> Bools:
 
 
 def _reasons(
-    graph: EntityGraph, evidence: _Evidence, weights: GraphWeights, row: int, details: dict[str, str]
-) -> Reasons:
+    graph: EntityGraph, evidence: _Evidence, weights: GraphWeights, row: int, details: dict[str, str],
+    label: Callable[[int], str],
+) -> Reasons:  # fmt: skip
     shares = {name: getattr(weights, name) * float(evidence.signals[name][row]) for name in _SIGNALS}
-    path = _path(graph, evidence, row)
+    path = _path(graph, evidence, row, label)
     walk = weights.walk * (float(evidence.signals["walk"][row]) - _MIN_LOG_WALK) / 4
     by_reason = {
         "graph": walk + shares["title"] + shares["bridge"] + shares["title_bridge"] if path else 0.0,
@@ -163,17 +187,17 @@ def _reasons(
     return ranked_reasons(by_reason, (details | {"graph": path}).__getitem__)
 
 
-def _path(graph: EntityGraph, evidence: _Evidence, row: int) -> str:
+def _path(graph: EntityGraph, evidence: _Evidence, row: int, label: Callable[[int], str]) -> str:
     """The way to a row: an entity in the question, and that of a bridge; empty where none leads there."""
     entities = graph.entities_at(row)
     asked = [entity for entity, _ in entities if entity in evidence.asked]
     for entity, weight in entities:
         if weight > 1 and entity in asked:
-            return graph.label(entity)
+            return label(entity)
     bridge = max(entities, key=lambda each: float(evidence.bridge_fit[each[0]]) * each[1], default=(0, 0.0))[0]
     if evidence.origin[bridge]:
-        return f"{graph.label(int(evidence.origin[bridge]))} -> {graph.label(bridge)}"
-    return graph.label(asked[0]) if asked else ""
+        return f"{label(int(evidence.origin[bridge]))} -> {label(bridge)}"
+    return label(asked[0]) if asked else ""
 
 
 def _follow(
@@ -183,7 +207,8 @@ def _follow(
     rows = index.graph_rows(graph)
     visible = (rows >= 0) & np.append(mask, False).take(rows)
     view = graph.view(visible)
-    asked = _find_entities(question.text, graph, view)
+    is_name = _find_entities(question.text, graph, view)
+    asked = list(is_name)
     sentence_row = graph.sentences["row"]
     fit = _sentence_fit(index, graph, question, asked, synonyms) * visible.take(sentence_row)
     specific = [entity for entity in asked if not view.common[entity]]
@@ -194,27 +219,29 @@ def _follow(
     signals["walk"] = np.log(np.maximum(reached / max(float(reached.max(initial=0)), _TINY), _MIN_WALK))
     signals["sentence"] = _max_by(sentence_row, fit, graph.rows)
     signals |= _entity_signals(graph, view, asked, bridges)
-    return _Evidence(visible, tuple(specific), bridges.fit, bridges.origin, signals)
+    has_names = any(is_name[entity] for entity in specific)
+    return _Evidence(visible, tuple(specific), has_names, bridges.fit, bridges.origin, signals)
 
 
-def _find_entities(query: str, graph: EntityGraph, view: GraphView) -> list[int]:
-    """The entities of the graph in a question, the longest name wherever one begins."""
+def _find_entities(query: str, graph: EntityGraph, view: GraphView) -> dict[int, bool]:
+    """The entities of the graph in a question, the longest name wherever one begins, and whether each is written as a
+    name is: with a capital that does not merely begin the question."""
     tokens = _TOKEN.findall(_POSSESSIVE.sub("", query).replace("'", "").replace("’", ""))
     folded = [fold(token) for token in tokens]
     stop_words = stop_words_and_english(detect_language(query))
     known = [graph.entities[name] for name in spaceless_keys(query) if name in graph.entities]
-    found = dict.fromkeys(entity for entity in known if view.passage_counts[entity])
+    found = dict.fromkeys([entity for entity in known if view.passage_counts[entity]], False)
     start = 0
     while start < len(tokens):
         for end in range(min(len(tokens), start + _MAX_NAME_WORDS), start, -1):
             entity = graph.entities.get(" ".join(folded[start:end]), 0)
             if entity and view.passage_counts[entity] and _may_be_name(tokens, folded, start, end, stop_words):
-                found[entity] = None
+                found[entity] = any(token[0].isupper() for token in tokens[max(start, 1) : end])
                 start = end
                 break
         else:
             start += 1
-    return list(found)
+    return found
 
 
 def _may_be_name(tokens: Sequence[str], folded: Sequence[str], start: int, end: int, stops: frozenset[str]) -> bool:

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.index.dense import Bools, Floats
+from eunoe.index.graph import EntityGraph
 from eunoe.index.lexical import NUMBER, TIME, TermGroup
 from eunoe.index.stream import ConversationLayout, StreamIndex
-from eunoe.recall.graph_search import rank_by_graph
+from eunoe.recall.document_scores import combine_scores
+from eunoe.recall.graph_search import GraphRanking, rank_by_graph
 from eunoe.recall.later_statement import later_signal
 from eunoe.recall.query import QueryPlan, Question, Synonyms, exact_groups, plan_query, read_question
 from eunoe.recall.ranking_recipes import RECIPES, REFERENCE_ITEMS, Blend, Recipe, interpolate
@@ -21,6 +23,7 @@ from eunoe.recall.request import NO_FILTER, Filter
 from eunoe.text.dates import DAY_SECONDS, DateRange
 
 Doubles = NDArray[np.float64]
+ExplainRows = Callable[[list[int]], list[Explain]]
 
 _FEEDBACK_ROWS: Final = 8
 _FEEDBACK_TERMS: Final = 40
@@ -59,9 +62,9 @@ class Candidate(NamedTuple):
     """One item found: the index it is in, its number and id there, its score and why.
 
     With the default recipe the score is on the scale of `Blend`, the same among few items and among many: an unrelated
-    question gets low scores throughout. The best of `associative` is on that scale too (`GraphConfidence`), the others
-    score higher than a blend would give them. `lexical` is the share of the best BM25 there can be, `dense` the
-    cosine, `rrf` the share of being first in both.
+    question gets low scores throughout. The best of `documents` is on that scale too; the others score higher than a
+    blend would give them. So it is with `associative`, by an estimate of its own (`GraphConfidence`). `lexical` is the
+    share of the best BM25 there can be, `dense` the cosine, `rrf` the share of being first in both.
     """
 
     stream: int
@@ -98,7 +101,7 @@ class _Ranking(NamedTuple):
     """A score for each row of an index, 0 for what is not found, and how to explain some of them."""
 
     scores: Doubles
-    explain: Callable[[list[int]], list[Explain]]
+    explain: ExplainRows
     item_count: float = 0.0
     """How many items there were to choose from."""
     size_penalty: float = 0.0
@@ -431,6 +434,11 @@ def _rank_graph(index: StreamIndex, search: _Search) -> _Ranking:
     """By the entity graph; an index that has none is ranked by the blend."""
     if index.graph is None:
         return _rank_blend(index, search._replace(recipe=RECIPES["default"]))._replace(item_count=0)  # no size penalty
+    ranking, explain = _follow_graph(index, index.graph, search)
+    return _Ranking(ranking.score(), explain)
+
+
+def _follow_graph(index: StreamIndex, graph: EntityGraph, search: _Search) -> tuple[GraphRanking, ExplainRows]:
     question, vector, recipe = search.question, search.vector, search.recipe
     mask = search.filter.mask(index, question.now)
     groups = exact_groups(question, index)
@@ -441,7 +449,7 @@ def _rank_graph(index: StreamIndex, search: _Search) -> _Ranking:
     }
     has_vector = vector is not None and len(vector) == index.dense.dimensions
     confidence = recipe.graph_confidence if has_vector else recipe.lexical_graph_confidence
-    ranking = rank_by_graph(index, index.graph, question, own, mask, search.synonyms, recipe.graph_weights, confidence)
+    ranking = rank_by_graph(index, graph, question, own, mask, search.synonyms, recipe.graph_weights, confidence)
 
     def explain(rows: list[int]) -> list[Explain]:
         explanations: list[Explain] = []
@@ -450,7 +458,23 @@ def _rank_graph(index: StreamIndex, search: _Search) -> _Ranking:
             explanations.append(partial(tuple, ranking.reasons(row, details)))
         return explanations
 
-    return _Ranking(ranking.scores, explain)
+    return ranking, explain
+
+
+def _rank_documents(index: StreamIndex, search: _Search) -> _Ranking:
+    """By the blend and the entity graph together; an index that has no graph is ranked by the blend."""
+    blend = _rank_blend(index, search)
+    if not search.question.words:  # stop words are no question
+        return blend._replace(scores=np.zeros(index.rows))
+    if index.graph is None:
+        return blend
+    graph, explain_by_graph = _follow_graph(index, index.graph, search)
+
+    def explain(rows: list[int]) -> list[Explain]:
+        by_blend, by_graph = blend.explain(rows), explain_by_graph(rows)
+        return [by_blend[place] if graph.total[row] == -np.inf else by_graph[place] for place, row in enumerate(rows)]
+
+    return blend._replace(scores=combine_scores(blend.scores, graph), explain=explain)
 
 
 _RANKERS: Final[dict[str, Callable[[StreamIndex, _Search], _Ranking]]] = {
@@ -458,4 +482,5 @@ _RANKERS: Final[dict[str, Callable[[StreamIndex, _Search], _Ranking]]] = {
     "lexical": _rank_lexical,
     "dense": _rank_dense,
     "associative": _rank_graph,
+    "documents": _rank_documents,
 }

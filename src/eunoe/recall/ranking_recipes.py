@@ -133,10 +133,11 @@ class RerankSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """A named way to rank: a blend of all signals, the ranks or values of single ones, or the entity graph."""
+    """A named way to rank: a blend of all signals, the ranks or values of single ones, the entity graph, or the blend
+    and the graph together (`documents`)."""
 
     name: str
-    method: Literal["blend", "rrf", "lexical", "dense", "associative"] = "blend"
+    method: Literal["blend", "rrf", "lexical", "dense", "associative", "documents"] = "blend"
     blend: Blend = Blend()
     """Used when the question has a vector."""
     blends_by_model: Mapping[str, LengthBlend] = field(default_factory=dict)
@@ -177,6 +178,11 @@ _LEXICAL_BLEND: Final = Blend(
     answer=0.22, feedback=4.00, bias=-2.86, size_penalty=0.47,
 )  # fmt: skip
 
+
+def _raise_bias(blend: Blend, log_odds: float) -> Blend:
+    return replace(blend, bias=blend.bias + log_odds)
+
+
 _DEFAULT: Final = Recipe(
     name="default",
     blend=_BLEND,
@@ -192,6 +198,19 @@ _ASSOCIATIVE: Final = Recipe(
     ),
     graph_confidence=GraphConfidence(lexical=5.63, dense=4.76, sentence=2.15, mention=1.52, margin=0.34, bias=-6.19),
     lexical_graph_confidence=GraphConfidence(lexical=7.80, sentence=2.49, mention=1.95, margin=0.32, bias=-5.23),
+)
+# A document says in other words what a turn repeats, so that the same sum means more: by how much was chosen on the
+# tuning half of the technical questions (docs/decisions/0043-project-ranking.md).
+_DOCUMENTS: Final = replace(
+    _DEFAULT,
+    name="documents",
+    method="documents",
+    blend=_raise_bias(_BLEND, 0.6),
+    blends_by_model={Encoder.name: LengthBlend(_raise_bias(_SHORT, 1.4), _raise_bias(_LONG, 1.4))},
+    lexical_blend=_raise_bias(_LEXICAL_BLEND, 0.4),
+    graph_weights=_ASSOCIATIVE.graph_weights,
+    graph_confidence=_ASSOCIATIVE.graph_confidence,
+    lexical_graph_confidence=_ASSOCIATIVE.lexical_graph_confidence,
 )
 
 MAX_BUDGET_MS: Final = 60_000
@@ -218,4 +237,5 @@ RECIPES: Final[Mapping[str, Recipe]] = {
     "dense": Recipe(name="dense", method="dense"),
     "rrf": Recipe(name="rrf", method="rrf"),
     "associative": _ASSOCIATIVE,
+    "documents": _DOCUMENTS,
 }

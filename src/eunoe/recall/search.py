@@ -18,7 +18,7 @@ from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.source import SourcePlace, source_place
 from eunoe.recall.floor import floor_shift
-from eunoe.recall.language_note import language_notes
+from eunoe.recall.language_note import can_read, language_notes
 from eunoe.recall.query import Synonyms, without_names
 from eunoe.recall.ranking import Candidate, find_candidates
 from eunoe.recall.request import RecallRequest
@@ -72,7 +72,7 @@ class Searcher:
         recipe = request.recipe
         depth = recipe.rerank.depth if recipe.method == "blend" else 0
         question = self._prepare_vectors(scopes, request)
-        needs_graph, needs_metadata = recipe.method == "associative", request.filter.where is not None
+        needs_graph, needs_metadata = recipe.method in ("associative", "documents"), request.filter.where is not None
         with self.indexes.borrow(scopes, needs_graph, needs_metadata) as held:
             scopes, indexes = [scope for scope, _ in held], [index for _, index in held]
             notes = self._notes(request, held)
@@ -134,6 +134,8 @@ class Searcher:
         self.pending.complete(scopes)
         if request.vector is not None:
             return None
+        if request.recipe.method == "documents" and not can_read(self.embedder.languages, request.query):
+            return None  # its vector would speak for every document alike
         with self.indexes.borrow(scopes) as held:
             text = without_names(request.query, [index for _, index in held])
         return self.embedder.embed_question(text)

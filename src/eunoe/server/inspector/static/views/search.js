@@ -16,6 +16,7 @@ const RECIPES = {
   dense: "meaning only",
   rrf: "both, by rank",
   associative: "walks the entity graph",
+  documents: "balanced, with the entity graph",
 };
 const KINDS = { "": "all kinds", fact: "facts", observation: "observations", message: "messages" };
 const MAX_SCOPES = 100; // so many are searched where none is named
