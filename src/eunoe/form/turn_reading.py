@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from math import sqrt
-from statistics import fmean
 from typing import Final, NamedTuple
 
 from eunoe.embed.contract import Embedder
@@ -37,7 +36,9 @@ _MIN_INSTRUCTION_TO_PEOPLE: Final = (0.8, 0.4)
 """The same where people talk, who seldom ask something of each other for ever: of a speaker who seldom sounds so, and
 of one who often does."""
 _OFTEN: Final = 0.06
-"""The mean probability of an instruction over the sentences of a speaker who often sounds so."""
+"""The mean probability of an instruction over the sentences of a speaker who often sounds so,"""
+_FEW_SENTENCES: Final = 20
+"""of which there are at least so many: in fewer, one that sounds so says nothing of the others."""
 _MIN_FORMAL_INSTRUCTION: Final = 0.02
 """The same for a sentence to an agent that has the form of one, such as "never ...": nine in ten of these are."""
 _UNCLEAR_FACTOR: Final = 0.7
@@ -203,7 +204,10 @@ def _least_chances(names: Sequence[str], judgements: Sequence[Judgement | None])
     chances: dict[str, list[float]] = {name: [] for name in names}
     for name, judgement in zip(names, judgements, strict=True):
         chances[name].append(judgement.probabilities[INSTRUCTION] if judgement else 0.0)
-    return {name: _MIN_INSTRUCTION_TO_PEOPLE[fmean(own) >= _OFTEN] for name, own in chances.items()}
+    return {
+        name: _MIN_INSTRUCTION_TO_PEOPLE[sum(own) >= _OFTEN * max(len(own), _FEW_SENTENCES)]
+        for name, own in chances.items()
+    }
 
 
 def _kind_inputs(before: Turn | None, turn: Turn, has_agent: bool) -> Iterator[KindInput]:

@@ -1,0 +1,133 @@
+"""Turns as the kind model reads them: what is kept of them, and what binds."""
+
+import pytest
+
+from eunoe.embed.encoder import Encoder
+from eunoe.form.turn_reading import MIN_WORTH, Sentence, TurnReader, TurnReading
+from eunoe.model.turn import Turn
+
+
+@pytest.fixture(scope="module")
+def reader() -> TurnReader:
+    return TurnReader(Encoder())
+
+
+def to_assistant(*texts: str) -> list[Turn]:
+    """An assistant's turns and a user's by turns, the last of them the user's."""
+    roles = ["assistant", "user"] * len(texts)
+    return [
+        Turn(f"m{place}", text, role)
+        for place, (text, role) in enumerate(zip(texts, roles[-len(texts) :], strict=True))
+    ]
+
+
+def to_friend(*texts: str) -> list[Turn]:
+    return [Turn(f"m{place}", text, "user", ("Ines", "Otis")[place % 2]) for place, text in enumerate(texts)]
+
+
+def kept(reading: TurnReading) -> list[Sentence]:
+    return [sentence for sentence in reading.sentences if sentence.worth >= MIN_WORTH]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Can you please answer in short bullet points from now on?",
+        "metric only please",
+        "No videos with my face",
+        "keep a running total at the end of every answer",
+        "give me the recommendation first and then the reasons",
+        "stop apologising",
+        "whenever you touch the schema, bump the version",
+    ],
+)
+def test_a_standing_instruction_is_kept_however_it_is_put(reader: TurnReader, text: str) -> None:
+    (reading,) = reader.read(to_assistant(text))
+    assert [sentence.kind for sentence in kept(reading)] == ["instruction"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "just this once, use feet",
+        "for this email be formal",
+        "shorter please",
+        "give me this as a table",
+        "summarise the article in 3 bullets",
+    ],
+)
+def test_a_wish_for_one_answer_does_not_bind(reader: TurnReader, text: str) -> None:
+    (reading,) = reader.read(to_assistant(text))
+    assert kept(reading) == []
+
+
+def test_a_choice_that_was_asked_for_is_no_instruction(reader: TurnReader) -> None:
+    reading = reader.read(to_assistant("Which would you like first, the table or the verbs?", "Verbs."))[-1]
+    assert all(sentence.kind != "instruction" for sentence in reading.sentences)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi!",
+        "Thanks a lot!",
+        "haha you're the best",
+        "I chose them 'cause they were nice",
+        "If I lived in Rome I'd eat pasta every day",
+        "Imagine I'm a pirate: arr, I live on a ship called Marlow",
+        'He said "I live in Paris"',
+        "Just kidding, I own three yachts",
+        "I wish I lived in Spain",
+    ],
+)
+def test_small_talk_jokes_quotes_and_suppositions_are_not_kept(reader: TurnReader, text: str) -> None:
+    (reading,) = reader.read(to_assistant(text))
+    assert kept(reading) == []
+
+
+@pytest.mark.parametrize("text", ["Bring the blue bowl on Sunday.", "don't forget the keys", "never trust a plumber"])
+def test_what_friends_ask_of_each_other_seldom_binds(reader: TurnReader, text: str) -> None:
+    reading = reader.read(to_friend("Hi.", text))[-1]
+    assert all(sentence.kind != "instruction" for sentence in reading.sentences)
+
+
+def test_a_terse_turn_is_read_as_one_and_with_its_question(reader: TurnReader) -> None:
+    reading = reader.read(to_friend("where r u", "Lunt Harbour. north. wet"))[-1]
+    (sentence,) = kept(reading)
+    assert sentence.text == "Lunt Harbour. north. wet"
+    assert sentence.question
+    assert sentence.question.text == "where r u"
+
+
+def test_the_question_that_ends_a_terse_turn_is_left_out(reader: TurnReader) -> None:
+    reading = reader.read(to_friend("so u sign", "since i was 6. ur folks alive?"))[-1]
+    assert [sentence.text for sentence in reading.sentences] == ["since i was 6.", "ur folks alive?"]
+
+
+def test_a_bare_word_that_answers_nothing_is_worth_nothing(reader: TurnReader) -> None:
+    reading = reader.read(to_friend("we had such a good time", "8th"))[-1]
+    assert [sentence.worth for sentence in reading.sentences] == [0.0]
+
+
+def test_a_turn_that_speaks_of_what_it_does_not_name_is_worth_less(reader: TurnReader) -> None:
+    unclear, clear = (
+        reader.read(to_friend("Nice!", text))[-1] for text in ("I took it in May.", "I took a job in May.")
+    )
+    assert max(sentence.worth for sentence in unclear.sentences) < max(sentence.worth for sentence in clear.sentences)
+
+
+def test_an_instruction_may_be_put_as_a_question(reader: TurnReader) -> None:
+    (reading,) = reader.read(to_assistant("Shopping lists, could you always put them in the order of the shop?"))
+    assert [sentence.kind for sentence in kept(reading)] == ["instruction"]
+
+
+def test_a_turn_is_read_alike_alone_and_among_many(reader: TurnReader) -> None:
+    turns = to_assistant("Hello.", "My sister Eva works at Fiat.", "I see.", "metric only please")
+    alone = [reader.read(turns[:2])[-1].sentences, reader.read(turns)[1].sentences]
+    assert alone[0] == alone[1]
+
+
+@pytest.mark.parametrize("text", ["", " ", "?", "\x00", "a" * 50_000, "🙂" * 300, "no " * 5_000, "it. " * 3_000])
+def test_strange_turns_are_read(reader: TurnReader, text: str) -> None:
+    (reading,) = reader.read([Turn("m", text, "user")])
+    assert all(0 <= sentence.worth <= 1 for sentence in reading.sentences)
