@@ -633,13 +633,13 @@ READERS = frozenset(
         *("look_up", "status"),
         *("graph.neighbours", "graph.size", "admin.export", "admin.access_counts", "streams.list", "streams.presets"),
         *("summaries.revisions", "admin.backup", "admin.check", "admin.calls", "admin.test_llm", "recent", "preview"),
-        *("restricted", "watched", "view"),
+        *("restricted", "watched", "view", "corrections.list"),
     ]
 )
 WORDLESS = frozenset(
     [
         *("pin", "forget", "close", "graph.extract", "streams.apply_retention", "streams.set_incognito"),
-        *("admin.reindex", "admin.reembed", "review", "expire", "retract"),
+        *("admin.reindex", "admin.reembed", "review", "expire", "retract", "corrections.add", "corrections.remove"),
     ]
 )
 """They take no words in: they mark, remove, archive or build anew."""

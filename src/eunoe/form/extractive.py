@@ -14,7 +14,7 @@ from eunoe.form.rivals import says_more
 from eunoe.form.shareable_text import is_shareable
 from eunoe.form.statements import find_people, is_question, is_secret, read_statement
 from eunoe.form.turn_reading import MIN_WORTH, Question, Sentence, TurnReading
-from eunoe.model.choices import ATOM_KINDS, INSTRUCTION, AtomKind, TurnKind
+from eunoe.model.choices import ATOM_KINDS, INSTRUCTION, KEPT_KINDS, AtomKind, TurnKind
 from eunoe.model.presets import PRESETS
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Target
@@ -234,7 +234,7 @@ def _propose(place: int, target: Target, candidates: Iterable[_Candidate], turns
             kind=kind,
             text=text,
             sources=(candidate.turn.id, *([candidate.question.turn.id] if candidate.question else [])),
-            label=candidate.kind,
+            label=candidate.kind if candidate.kind in KEPT_KINDS else "fact",
             key=candidate.key,
             worth=round(candidate.worth, 2),
             is_doubtful=candidate.worth < _SURE_WORTH,

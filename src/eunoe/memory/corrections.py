@@ -75,8 +75,18 @@ def add_correction(
         jobs, changed = task.act(record, messages, examples, now)
     for source, job in jobs:
         changed += [atom for report in engine.former.form_job(source, job, bounds) for atom in report.stored]
+    if jobs:
+        _keep_waiting(store, messages, examples)
     engine.pending.note_write()
     return as_correction(kept, stream.scope, dict.fromkeys(changed))
+
+
+def _keep_waiting(store: Store, messages: Sequence[_Message], examples: Sequence[CorrectedSentence]) -> None:
+    """Put into force what waits for review: who corrects it has looked at it."""
+    with store.writing():
+        for stream, atom in dict(_formed_atoms(store, messages, examples)).values():
+            if atom.in_review:
+                keep_atom(store, stream, atom, utc_now())
 
 
 class _Task(NamedTuple):
@@ -166,15 +176,15 @@ class _Task(NamedTuple):
         if self.verdict == "keep" and record.kind != "message":
             return [], _keep(store, own, record, now)
         changed = [id for stream, atom in atoms.values() for id in self._change(stream, atom, now)]
-        if self.verdict == "drop" or atoms:
+        if self.verdict == "drop" or record.kind != "message":
             return [], changed
         return [(message.stream, job) for message in messages if (job := _lease_again(store, message))], changed
 
     def _check(self, record: Record) -> None:
-        if record.pinned and self.verdict == "drop":
-            raise ConflictError(f"{record.id} is pinned: take the pin off first")
         if record.superseded_by or (record.retired and self.verdict not in ("keep", "drop")):
             check_open(record)
+        if record.pinned and self.verdict == "drop":
+            raise ConflictError(f"{record.id} is pinned: take the pin off first")
 
     def _change(self, stream: StreamState, atom: Record, now: datetime) -> Iterator[str]:
         store = self.engine.store
