@@ -24,7 +24,7 @@ from eunoe.hosts.eden import migrate
 from eunoe.hosts.memory_tool import tool
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm
-from eunoe.memory import Admin, Graph, Memory, Streams, Summaries
+from eunoe.memory import Admin, Corrections, Graph, Memory, Streams, Summaries
 from eunoe.model.atom import Atom
 from eunoe.model.choices import ATOM_KINDS, CONTEXT_FORMATS
 from eunoe.model.context import Context
@@ -692,7 +692,7 @@ def test_gateway_no_bypass_path_mends_what_a_model_cuts_off(world: World, way: C
 
 
 def test_gateway_no_bypass_path_knows_every_verb() -> None:
-    faces = (Memory, Streams, Summaries, Graph, Admin)
+    faces = (Memory, Streams, Summaries, Corrections, Graph, Admin)
     verbs = {
         name if face is Memory else f"{face.__name__.lower()}.{name}"
         for face in faces

@@ -19,7 +19,18 @@ import pytest
 
 import eunoe
 from eunoe.errors import ClosedError, ConflictError, InputError, LlmError, NotFoundError, ScopeError
-from eunoe.memory import Admin, AsyncMemory, AsyncScopedMemory, Graph, Leases, Memory, ScopedMemory, Streams, Summaries
+from eunoe.memory import (
+    Admin,
+    AsyncMemory,
+    AsyncScopedMemory,
+    Corrections,
+    Graph,
+    Leases,
+    Memory,
+    ScopedMemory,
+    Streams,
+    Summaries,
+)
 from eunoe.memory import asynchronous as faces
 from eunoe.model.lease import Lease
 from eunoe.model.time import parse_time
@@ -30,11 +41,19 @@ PAIRS = [
     (ScopedMemory, AsyncScopedMemory),
     (Streams, faces.AsyncStreams),
     (Summaries, faces.AsyncSummaries),
+    (Corrections, faces.AsyncCorrections),
     (Leases, faces.AsyncLeases),
     (Graph, faces.AsyncGraph),
     (Admin, faces.AsyncAdmin),
 ]
-GROUPS = {"streams": Streams, "summaries": Summaries, "leases": Leases, "graph": Graph, "admin": Admin}
+GROUPS = {
+    "streams": Streams,
+    "summaries": Summaries,
+    "corrections": Corrections,
+    "leases": Leases,
+    "graph": Graph,
+    "admin": Admin,
+}
 BLOCKS = {"renewing"}
 """Verbs that give a block for `with`, or for `async with`."""
 
