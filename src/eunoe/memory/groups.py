@@ -39,6 +39,7 @@ from eunoe.model.stream import Revision, Stream
 from eunoe.model.validation import (
     as_list,
     check_callback,
+    check_choice,
     check_count,
     check_flag,
     check_id,
@@ -47,7 +48,6 @@ from eunoe.model.validation import (
     check_path,
     check_seconds,
     check_text,
-    show,
 )
 from eunoe.records.corrections import list_corrections, remove_correction
 from eunoe.records.revisions import NewSummary
@@ -234,10 +234,9 @@ class Corrections(Group):
         from eunoe.memory.corrections import add_correction
 
         owner, bounds = self._guard.scope(scope, "write"), self._guard.bounds
-        if not isinstance(verdict, str) or verdict not in VERDICTS:
-            raise InputError(f"verdict {show(verdict)} is not one of {', '.join(VERDICTS)}")
+        checked = check_choice(verdict, "verdict", VERDICTS)
         part = " ".join(check_text(sentence, "sentence").split())
-        return self._engine.run(add_correction, self._engine, owner, check_id(id), verdict, part, bounds)
+        return self._engine.run(add_correction, self._engine, owner, check_id(id), checked, part, bounds)
 
     def list(self, scope: ScopeLike) -> builtins.list[Correction]:
         """Return the corrections that are kept in a scope, latest first. Those of a user's messages are the user's."""
