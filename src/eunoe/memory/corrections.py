@@ -72,7 +72,7 @@ def add_correction(
         record, messages = task.read()  # anew: it may have been forgotten meanwhile
         stream = store.create_stream(task.find_owner(record, messages))
         kept = save_correction(store, stream, examples, _supports(scope, record, messages, stream.scope), now)
-        jobs, changed = task.act(record, messages, examples, now)
+        jobs, changed = task.act(record, messages, examples, stream, now)
     for source, job in jobs:
         changed += [atom for report in engine.former.form_job(source, job, bounds) for atom in report.stored]
     if jobs:
@@ -165,7 +165,12 @@ class _Task(NamedTuple):
         return self.scope
 
     def act(
-        self, record: Record, messages: Sequence[_Message], examples: Sequence[CorrectedSentence], now: datetime
+        self,
+        record: Record,
+        messages: Sequence[_Message],
+        examples: Sequence[CorrectedSentence],
+        owner: StreamState,
+        now: datetime,
     ) -> tuple[list[tuple[StreamState, Job]], list[str]]:
         """Change what was learned; return jobs for what is still to be learned, and the ids of what was changed."""
         store, own = self.engine.store, self.engine.store.create_stream(self.scope)
@@ -175,9 +180,15 @@ class _Task(NamedTuple):
             atoms[record.seq] = (own, record)
         if self.verdict == "keep" and record.kind != "message":
             return [], _keep(store, own, record, now)
-        changed = [id for stream, atom in atoms.values() for id in self._change(stream, atom, now)]
-        if self.verdict == "drop" or record.kind != "message":
-            return [], changed
+        if (
+            self.verdict == "drop"
+            or record.kind != "message"
+            or any(stream.id == owner.id for stream, _ in atoms.values())
+        ):
+            return [], [id for stream, atom in atoms.values() for id in self._change(stream, atom, now)]
+        # The one that it counts for has not learned it: then it is learned anew, and what others hold is merged with it.
+        stale = list(atoms.values()) if self.verdict != "keep" else []
+        changed = [id for stream, atom in stale for id in _archive(store, stream, atom, now)]
         return [(message.stream, job) for message in messages if (job := _lease_again(store, message))], changed
 
     def _check(self, record: Record) -> None:
@@ -188,11 +199,10 @@ class _Task(NamedTuple):
 
     def _change(self, stream: StreamState, atom: Record, now: datetime) -> Iterator[str]:
         store = self.engine.store
-        if atom.retired is not None or (self.verdict == "drop" and atom.pinned):
+        if atom.retired is not None:
             return
         if self.verdict == "drop":
-            archive(store, stream, [atom], now)
-            yield atom.id
+            yield from _archive(store, stream, atom, now)
             return
         if atom.in_review:
             keep_atom(store, stream, atom, now)
@@ -201,6 +211,13 @@ class _Task(NamedTuple):
         item = atom.item(stream.scope)
         if self.verdict != "keep" and isinstance(item, Atom) and item.label != self.verdict:
             yield from (atom.id, supersede(store, stream, atom, _relabel(item, self.verdict), VectorBatch(), now).id)
+
+
+def _archive(store: Store, stream: StreamState, atom: Record, now: datetime) -> Iterator[str]:
+    """Archive an atom that is not pinned."""
+    if not atom.pinned:
+        archive(store, stream, [atom], now)
+        yield atom.id
 
 
 def _relabel(atom: Atom, label: str) -> Atom:
