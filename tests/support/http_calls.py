@@ -62,7 +62,7 @@ def calls(scope: str = "user=anna", id: str = ID, mem0_id: str = "x") -> list[Ca
         Call("pin_memory", "POST", f"{one}/pin", {"scope": scope}),
         Call("update_memory", "PATCH", one, {"scope": scope, "label": "animals"}),
         Call("unarchive_memory", "POST", f"{one}/unarchive", {"scope": scope}, 409),
-        Call("add_correction", "POST", "/v1/corrections", {"scope": scope, "id": id, "verdict": "keep"}),
+        Call("add_correction", "POST", "/v1/corrections", {"scope": scope, "id": id, "verdict": "keep"}, 409),
         Call("remove_correction", "POST", "/v1/corrections/nothing/remove", {"scope": scope}, 404),
         Call("review", "POST", "/v1/review", {"scope": scope, "ids": [id]}, 409),
         Call("configure_stream", "PATCH", "/v1/streams", {"scope": scope, "settings": {"keep_best": 50}}),

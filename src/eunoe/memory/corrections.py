@@ -180,13 +180,10 @@ class _Task(NamedTuple):
             atoms[record.seq] = (own, record)
         if self.verdict == "keep" and record.kind != "message":
             return [], _keep(store, own, record, now)
-        if (
-            self.verdict == "drop"
-            or record.kind != "message"
-            or any(stream.id == owner.id for stream, _ in atoms.values())
-        ):
+        has_learned = any(stream.id == owner.id for stream, _ in atoms.values())
+        if self.verdict == "drop" or record.kind != "message" or has_learned:
             return [], [id for stream, atom in atoms.values() for id in self._change(stream, atom, now)]
-        # The one that it counts for has not learned it: then it is learned anew, and what others hold is merged with it.
+        # The stream that it counts in has not learned it: it is learned anew, and what others hold is merged with it.
         stale = list(atoms.values()) if self.verdict != "keep" else []
         changed = [id for stream, atom in stale for id in _archive(store, stream, atom, now)]
         return [(message.stream, job) for message in messages if (job := _lease_again(store, message))], changed

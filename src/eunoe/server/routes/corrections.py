@@ -18,7 +18,7 @@ CORRECTION: Any = model_of(Correction)
 
 class CorrectionBody(Body):
     scope: ScopeField
-    id: str = Field(min_length=1, description="Of a memory or a message in this scope.")
+    id: str = Field(min_length=1, description="Of a memory or a message in this scope.", examples=["b1946ac9"])
     verdict: Verdict = Field(description="Worth keeping, not worth keeping, or the kind of thing it is.")
     sentence: str = Field("", description="The part that is meant, word for word; without it, what says something.")
 
