@@ -15,7 +15,7 @@ def test_a_correction_is_made_shown_and_removed(cli: Cli) -> None:
     assert (made["verdict"], made["scope"], made["sentences"]) == ("keep", ANNA, ["I had pasta for lunch."])
     assert "I had pasta for lunch." in cli("corrections", ANNA).out
     dry_run = " ".join(
-        cli("form", "agent=cook/session=s2/user=anna", "I had soup for dinner.", "--dry-run").out.split()
+        cli("form", "agent=cook/session=s2/user=anna", "I had pasta for lunch today.", "--dry-run").out.split()
     )
     assert "by your correction of 'I had pasta for lunch.'" in dry_run
     why = " ".join(cli("recall", ANNA, "pasta", "--why").out.split())

@@ -106,7 +106,7 @@ def test_a_memory_is_said_not_to_be_worth_keeping_or_of_another_kind(inspector: 
     drawer.get_by_label("Another kind").select_option("instruction")
     expect(drawer).to_have_count(0)
     assert _texts(inspector, "user=judged") == ["Anna answers in short sentences."]
-    found = inspector.read("/v1/corrections?scope=user%3Djudged")["corrections"]
+    found = inspector.read("/v1/corrections", scope="user=judged")["corrections"]
     assert [(each["verdict"], each["sentences"]) for each in found] == [
         ("instruction", ["Anna answers in short sentences."]),
         ("drop", ["Anna had pasta for lunch."]),
