@@ -24,7 +24,7 @@ from eunoe.hosts.eden import migrate
 from eunoe.hosts.memory_tool import tool
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm
-from eunoe.memory import Admin, Graph, Memory, Streams, Summaries
+from eunoe.memory import Admin, Corrections, Graph, Memory, Streams, Summaries
 from eunoe.model.atom import Atom
 from eunoe.model.choices import ATOM_KINDS, CONTEXT_FORMATS
 from eunoe.model.context import Context
@@ -635,13 +635,13 @@ READERS = frozenset(
         *("look_up", "status"),
         *("graph.neighbours", "graph.size", "admin.export", "admin.access_counts", "streams.list", "streams.presets"),
         *("summaries.revisions", "admin.backup", "admin.check", "admin.calls", "admin.test_llm", "recent", "preview"),
-        *("restricted", "watched", "view"),
+        *("restricted", "watched", "view", "corrections.list"),
     ]
 )
 WORDLESS = frozenset(
     [
         *("pin", "forget", "close", "graph.extract", "streams.apply_retention", "streams.set_incognito"),
-        *("admin.reindex", "admin.reembed", "review", "expire", "retract"),
+        *("admin.reindex", "admin.reembed", "review", "expire", "retract", "corrections.add", "corrections.remove"),
     ]
 )
 """They take no words in: they mark, remove, archive or build anew."""
@@ -694,7 +694,7 @@ def test_gateway_no_bypass_path_mends_what_a_model_cuts_off(world: World, way: C
 
 
 def test_gateway_no_bypass_path_knows_every_verb() -> None:
-    faces = (Memory, Streams, Summaries, Graph, Admin)
+    faces = (Memory, Streams, Summaries, Corrections, Graph, Admin)
     verbs = {
         name if face is Memory else f"{face.__name__.lower()}.{name}"
         for face in faces

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from eunoe import errors
 from eunoe.model.atom import Atom
 from eunoe.model.context import Context
+from eunoe.model.correction import Correction
 from eunoe.model.graph import Entity, GraphSize, Link, Mention, Neighbourhood, Relation
 from eunoe.model.hit import Hit, Hits, Reason
 from eunoe.model.lease import Lease, LeaseStatus
@@ -62,6 +63,7 @@ __all__ = [
     "BackupReport",
     "CheckReport",
     "Context",
+    "Correction",
     "Damage",
     "Entity",
     "ForgetReport",

@@ -38,6 +38,7 @@ from eunoe.records.damage import renew_vectors
 from eunoe.records.fingerprints import given_identity
 from eunoe.records.forgetting import Removal, Selection, forget_report, remove
 from eunoe.records.insertion import VectorKey
+from eunoe.records.like_sentences import CorrectionReader
 from eunoe.records.named_leases import end_lease
 from eunoe.records.near_scopes import near_scope_notes
 from eunoe.records.replacement import replace_atoms
@@ -98,6 +99,7 @@ class Engine:
         self.models = Models(llm, fast_llm)
         self.access = AccessLog(store)
         self.views = ViewCache(store)
+        self.corrections = CorrectionReader(store)
         self.usage = UsageLog(store, self.models.drain, self.models.drain_calls, MAX_CALLS)
         self.building = threading.RLock()
         self._cache_bytes = cache_bytes
@@ -140,7 +142,7 @@ class Engine:
     def former(self) -> Former:
         from eunoe.form.former import Former
 
-        return Former(self.searcher, self.models, self.access)
+        return Former(self.searcher, self.models, self.access, self.corrections)
 
     @_BuiltOnFirstUse
     def background(self) -> Background | None:
@@ -315,6 +317,7 @@ class Engine:
         self.indexes.forget([removal.stream.id for removal in removals if removal.records])
         self.contexts.static_contexts.clear()
         self.views.clear()
+        self.corrections.clear()
         self.embedder.clear_error()
         rebuilt = self._rebuild_summaries([removal.stream.scope for removal in removals if removal.rebuild])
         unscrubbed = scrub_if_due(self.store)

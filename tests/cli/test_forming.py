@@ -458,6 +458,7 @@ def test_status_says_how_forming_stands(observed_cli: Cli) -> None:
     "name",
     [
         *("form", "context", "consolidate", "archive", "unarchive", "incognito", "worker", "chat", "migrate eden"),
+        *("correct", "corrections"),
         *("streams", "streams set", "summaries", "summaries diff"),
     ],
 )

@@ -46,6 +46,8 @@ BASE: dict[str, list[str]] = {
     "consolidate": [ANNA],
     "archive": [ANNA, "--keep-best", "5"],
     "unarchive": [ANNA, "f1"],
+    "correct": [ANNA, "f1", "keep"],
+    "corrections": [ANNA],
     "incognito": ["session=secret"],
     "streams list": ["user=anna"],
     "streams show": [ANNA],

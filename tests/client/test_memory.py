@@ -17,7 +17,14 @@ from tests.memory.test_faces import GROUPS, SCRIPT, arguments, embed, public_ver
 from tests.support.live_server import LiveServer
 
 import eunoe
-from eunoe.client.groups import RemoteAdmin, RemoteGraph, RemoteLeases, RemoteStreams, RemoteSummaries
+from eunoe.client.groups import (
+    RemoteAdmin,
+    RemoteCorrections,
+    RemoteGraph,
+    RemoteLeases,
+    RemoteStreams,
+    RemoteSummaries,
+)
 from eunoe.client.memory import RemoteMemory
 from eunoe.errors import AccessError, ClosedError, EunoeError, InputError, NotFoundError, ScopeError
 from eunoe.memory import Memory
@@ -29,6 +36,7 @@ PAIRS = [
     (Memory, RemoteMemory),
     (GROUPS["streams"], RemoteStreams),
     (GROUPS["summaries"], RemoteSummaries),
+    (GROUPS["corrections"], RemoteCorrections),
     (GROUPS["leases"], RemoteLeases),
     (GROUPS["graph"], RemoteGraph),
     (GROUPS["admin"], RemoteAdmin),

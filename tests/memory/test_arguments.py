@@ -7,6 +7,7 @@ import asyncio
 import dataclasses
 import inspect
 import io
+import json
 import re
 import shutil
 import sqlite3
@@ -20,7 +21,7 @@ import pytest
 import eunoe
 from eunoe.errors import EunoeError, InputError, ScopeError
 from eunoe.hosts.memory_tool import tool
-from eunoe.memory import Admin, Graph, Leases, Memory, Streams, Summaries
+from eunoe.memory import Admin, Corrections, Graph, Leases, Memory, Streams, Summaries
 from eunoe.model.lease import Lease
 from eunoe.model.message import Message
 from eunoe.model.presets import PRESETS
@@ -208,6 +209,9 @@ CALLS: dict[str, dict[str, Any]] = {
     },
     "streams.unarchive": {"scope": ANNA, "id": "f1"},
     "streams.set_incognito": {"scope": "session=secret", "on": True},
+    "corrections.add": {"scope": ANNA, "id": "f1", "verdict": "keep", "sentence": ""},
+    "corrections.list": {"scope": ANNA},
+    "corrections.remove": {"scope": ANNA, "id": "c1"},
     "summaries.consolidate": {"scope": ANNA, "force": True},
     "summaries.revisions": {"scope": ANNA},
     "summaries.restore": {"scope": ANNA, "number": 1},
@@ -253,6 +257,7 @@ GROUPS = {
     "": Memory,
     "streams.": Streams,
     "summaries.": Summaries,
+    "corrections.": Corrections,
     "leases.": Leases,
     "graph.": Graph,
     "admin.": Admin,
@@ -274,6 +279,18 @@ def embed(texts: list[str]) -> list[list[float]]:
     return [[1.0, len(text) % 5, len(text) % 3] for text in texts]
 
 
+CORRECTION = {
+    "scope": ANNA,
+    "kind": "fact",
+    "id": "c1",
+    "text": "It rained.",
+    "label": "correction",
+    "recorded": "2024-05-01",
+    "retired": "2024-05-01",
+    "metadata": {"correction": {"verdict": "drop"}},
+}
+
+
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("template") / "memory.db"
@@ -281,6 +298,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         memory.observe(ANNA, [{"content": "My dog is called Bruno.", "id": "m1", "time": 0}, "It rained."])
         memory.remember(ANNA, "Anna has a dog.", id="f1", label="taste", files=["a.py"], source=["m1"])
         memory.remember(ANNA, "Anna saw Bruno.", id="o1", kind="observation")
+        memory.admin.import_([json.dumps(CORRECTION)])
         memory.summaries.write(ANNA, "Anna has a dog.")
         memory.observe("user=eve", [{"content": "I am Eve.", "id": "m1", "time": 5}])
     return path

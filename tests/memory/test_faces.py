@@ -19,7 +19,18 @@ import pytest
 
 import eunoe
 from eunoe.errors import ClosedError, ConflictError, InputError, LlmError, NotFoundError, ScopeError
-from eunoe.memory import Admin, AsyncMemory, AsyncScopedMemory, Graph, Leases, Memory, ScopedMemory, Streams, Summaries
+from eunoe.memory import (
+    Admin,
+    AsyncMemory,
+    AsyncScopedMemory,
+    Corrections,
+    Graph,
+    Leases,
+    Memory,
+    ScopedMemory,
+    Streams,
+    Summaries,
+)
 from eunoe.memory import asynchronous as faces
 from eunoe.model.lease import Lease
 from eunoe.model.time import parse_time
@@ -30,11 +41,19 @@ PAIRS = [
     (ScopedMemory, AsyncScopedMemory),
     (Streams, faces.AsyncStreams),
     (Summaries, faces.AsyncSummaries),
+    (Corrections, faces.AsyncCorrections),
     (Leases, faces.AsyncLeases),
     (Graph, faces.AsyncGraph),
     (Admin, faces.AsyncAdmin),
 ]
-GROUPS = {"streams": Streams, "summaries": Summaries, "leases": Leases, "graph": Graph, "admin": Admin}
+GROUPS = {
+    "streams": Streams,
+    "summaries": Summaries,
+    "corrections": Corrections,
+    "leases": Leases,
+    "graph": Graph,
+    "admin": Admin,
+}
 BLOCKS = {"renewing"}
 """Verbs that give a block for `with`, or for `async with`."""
 
@@ -148,6 +167,9 @@ SCRIPT: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("admin.calls", (), {"limit": 3}),
     ("streams.apply_retention", (ANNA,), {"max_age_days": 1, "dry_run": True}),
     ("streams.unarchive", (ANNA, "nothing"), {}),
+    ("corrections.add", (ANNA, "m1", "keep"), {}),
+    ("corrections.list", (ANNA,), {}),
+    ("corrections.remove", (ANNA, "nothing"), {}),
     ("streams.set_incognito", ({"session": "secret"},), {}),
     ("admin.reindex", (ANNA,), {}),
     ("admin.check", (), {}),

@@ -12,7 +12,7 @@ import pytest
 
 import eunoe
 from eunoe.errors import AccessError, InputError, NotFoundError
-from eunoe.memory import Admin, Graph, Leases, Memory, Streams, Summaries
+from eunoe.memory import Admin, Corrections, Graph, Leases, Memory, Streams, Summaries
 from eunoe.memory.guard import Guard
 from eunoe.model.bounds import Bounds
 from eunoe.model.choices import RIGHTS, Right
@@ -23,6 +23,7 @@ GROUPS = {
     "": Memory,
     "streams.": Streams,
     "summaries.": Summaries,
+    "corrections.": Corrections,
     "leases.": Leases,
     "graph.": Graph,
     "admin.": Admin,
@@ -55,6 +56,9 @@ SCOPED: dict[str, tuple[Right, dict[str, Any]]] = {
     "pin": ("write", {"id": "a"}),
     "preview": ("write", {"messages": "Hello."}),
     "form": ("write", {}),
+    "corrections.add": ("write", {"id": "a", "verdict": "keep"}),
+    "corrections.list": ("read", {}),
+    "corrections.remove": ("write", {"id": "a"}),
     "summaries.consolidate": ("write", {}),
     "summaries.write": ("write", {"text": "Tea."}),
     "summaries.restore": ("write", {"number": 1}),

@@ -108,6 +108,20 @@ export class Eunoe {
     return this.#post(`/v1/memories/${encodeURIComponent(id)}/pin`, { scope, pinned });
   }
 
+  /** Say by hand that a memory or message is worth keeping, is not, or is of another kind. It counts for like sentences too. */
+  correct(scope: Scope, id: string, verdict: T.CorrectionBody["verdict"], sentence = ""): Promise<T.Correction> {
+    return this.#post("/v1/corrections", { scope, id, verdict, sentence });
+  }
+
+  async corrections(scope: Scope): Promise<T.Correction[]> {
+    return (await this.#get<T.Corrections>("/v1/corrections", { scope })).corrections;
+  }
+
+  /** Let a correction count no more. What it changed at once stays as it is. */
+  async removeCorrection(scope: Scope, id: string): Promise<void> {
+    await this.#post<T.Removed>(`/v1/corrections/${encodeURIComponent(id)}/remove`, { scope });
+  }
+
   /** Remove memories for good: ids, a person, or everything. Name exactly one of the three. */
   forget(scope: Scopes, what: Options<T.ForgetBody>): Promise<T.ForgetReport> {
     return this.#post("/v1/forget", { scope, ...what });

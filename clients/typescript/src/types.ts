@@ -207,6 +207,35 @@ export interface ContextBody {
   now?: string | number | null;
 }
 
+/** Sentences that are worth keeping, are not, or are of another kind. It counts for those that are like them. */
+export interface Correction {
+  id: string;
+  verdict: "keep" | "drop" | "instruction" | "preference" | "fact" | "plan" | "decision" | "change";
+  sentences: string[];
+  /** Ids of the messages and memories that were corrected. It is forgotten with them. */
+  source: string[];
+  /** The stream that it counts in: a user's own, and with it all conversations of that user. */
+  scope: string;
+  recorded: string;
+  /** Ids of the memories that came, were closed or were archived by it at once; empty where corrections are listed. */
+  changed: string[];
+}
+
+export interface CorrectionBody {
+  scope: string | Record<string, string | number>;
+  /** Of a memory or a message in this scope. */
+  id: string;
+  /** Worth keeping, not worth keeping, or the kind of thing it is. */
+  verdict: "keep" | "drop" | "instruction" | "preference" | "fact" | "plan" | "decision" | "change";
+  /** The part that is meant, word for word; without it, what says something. */
+  sentence?: string;
+}
+
+/** Corrections, the latest first. */
+export interface Corrections {
+  corrections: Correction[];
+}
+
 /** How many there were. */
 export interface Counted {
   count: number;
@@ -741,6 +770,8 @@ export interface Proposals {
   doubtful: string[];
   /** Messages that nothing new would be learned from. */
   passed_over: PassedOver[];
+  /** By id: the sentence whose correction by hand decided about it. */
+  corrected: Record<string, string>;
   notes: string[];
 }
 
@@ -818,6 +849,11 @@ export interface Relation {
   object: string;
   /** How many passages say it. */
   passages: number;
+}
+
+/** That it counts no more. */
+export interface Removed {
+  removed: string;
 }
 
 export interface RetentionBody {

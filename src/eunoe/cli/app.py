@@ -25,6 +25,7 @@ from eunoe.cli.command import (
     StoreOption,
     command,
 )
+from eunoe.cli.correct import correct, corrections
 from eunoe.cli.doctor import doctor
 from eunoe.cli.forming import archive, consolidate, context, form, incognito, unarchive
 from eunoe.cli.hook import hook
@@ -57,7 +58,7 @@ def demo(call: Call, keep: KeepOption = None) -> None:
 _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
     "Store and find": (observe, remember, recall, context, chat),
     "Look around": (list_, get, history, files, graph, scopes, status),
-    "Change and forget": (update, pin, archive, unarchive, forget, incognito),
+    "Change and forget": (update, correct, corrections, pin, archive, unarchive, forget, incognito),
     "Form memories": (
         form,
         consolidate,

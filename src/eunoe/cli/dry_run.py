@@ -15,12 +15,13 @@ from eunoe.cli.command import Call, MisuseError, Reply
 from eunoe.cli.write import parse_line
 from eunoe.display import output
 from eunoe.display.output import quantity
-from eunoe.display.views import Entries, Entry, View
+from eunoe.display.views import Entries, Entry, View, how_sure
 from eunoe.errors import InputError, ScopeError
-from eunoe.model.atom import Atom
+from eunoe.model.atom import WORTH, Atom
 from eunoe.model.message import Message
 from eunoe.model.preview import Preview
 from eunoe.model.scope import Scope
+from eunoe.model.validation import shorten
 
 _SESSION: Final = "dry-run"
 _FILE_NAME: Final = re.compile(r"\S+\.(?:txt|md|log|csv|json|jsonl)", re.IGNORECASE)
@@ -40,6 +41,7 @@ def dry_run_reply(call: Call, scope: str, text: str, speakers: bool) -> Reply:
         "memories": found.items,
         "doubtful": found.doubtful,
         "passed_over": found.passed_over,
+        "corrected": found.corrected,
         "notes": found.notes,
     }
     empty = "nothing waits to be formed" if messages is None else "nothing would be learned"
@@ -95,7 +97,14 @@ def _learned_entry(found: Preview, text: str) -> Entry:
     atoms = [atom for atom in found.items if atom.text == text]
     is_doubtful = all(atom.id in found.doubtful for atom in atoms)
     streams = dict.fromkeys(f"{atom.kind} in {atom.scope}" for atom in atoms)
-    return Entry((_kind(atoms[0]), "doubtful" if is_doubtful else "sure"), text, ", ".join(streams))
+    sure = f"{'doubtful' if is_doubtful else 'sure'} {how_sure(max(atoms, key=_worth))}".rstrip()
+    corrected = next((found.corrected[atom.id] for atom in atoms if atom.id in found.corrected), "")
+    reasons = [f"by your correction of {shorten(corrected)!r}"] if corrected else []
+    return Entry((_kind(atoms[0]), sure), text, ", ".join(streams), reasons)
+
+
+def _worth(atom: Atom) -> float:
+    return float(atom.metadata.get(WORTH, 0.0))
 
 
 def _kind(atom: Atom) -> str:

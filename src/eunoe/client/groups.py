@@ -11,8 +11,9 @@ from typing import Any, Final, TextIO, cast
 from eunoe.client.transport import Transport
 from eunoe.client.verbs import NoEngine, check_arguments, missing_verb, remote_verb
 from eunoe.errors import InputError, RemoteError
-from eunoe.memory import Admin, Graph, Leases, Streams, Summaries, open_output
+from eunoe.memory import Admin, Corrections, Graph, Leases, Streams, Summaries, open_output
 from eunoe.memory.groups import Access
+from eunoe.model.correction import Correction
 from eunoe.model.graph import GraphSize, Neighbourhood
 from eunoe.model.report import (
     BackupReport,
@@ -64,6 +65,14 @@ class RemoteSummaries(_RemoteGroup, Summaries):
     revisions = remote_verb(Summaries.revisions, "GET /v1/revisions", list[Revision], "revisions")
     restore = remote_verb(Summaries.restore, "POST /v1/revisions/{number}/restore", Revision)
     write = remote_verb(Summaries.write, "POST /v1/revisions", Revision)
+
+
+class RemoteCorrections(_RemoteGroup, Corrections):
+    """`Corrections` of a server."""
+
+    add = remote_verb(Corrections.add, "POST /v1/corrections", Correction)
+    list = remote_verb(Corrections.list, "GET /v1/corrections", list[Correction], "corrections")
+    remove = remote_verb(Corrections.remove, "POST /v1/corrections/{id}/remove", None)
 
 
 class RemoteLeases(_RemoteGroup, Leases):

@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Any, Final, TypeVar, cast
 
-from eunoe.client.groups import RemoteAdmin, RemoteGraph, RemoteLeases, RemoteStreams, RemoteSummaries
+from eunoe.client.groups import (
+    RemoteAdmin,
+    RemoteCorrections,
+    RemoteGraph,
+    RemoteLeases,
+    RemoteStreams,
+    RemoteSummaries,
+)
 from eunoe.client.transport import Transport
 from eunoe.client.verbs import NoEngine, check_arguments, remote_verb
 from eunoe.errors import AccessError
@@ -65,6 +72,7 @@ class RemoteMemory(Memory):
         self._transport = transport
         self.streams = RemoteStreams(transport)
         self.summaries = RemoteSummaries(transport)
+        self.corrections = RemoteCorrections(transport)
         self.leases = RemoteLeases(transport)
         self.graph = RemoteGraph(transport)
         self.admin = RemoteAdmin(transport)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from eunoe.model.atom import Atom
+from eunoe.model.atom import WORTH, Atom
 from eunoe.model.graph import Mention
 from eunoe.model.hit import Hit
 from eunoe.model.message import Message
@@ -71,10 +71,15 @@ View = str | Pairs | Grid | Entries
 def hit_entries(hits: Iterable[Hit], *, full: bool = False, why: bool = False, most: int | None = None) -> Entries:
     """Hits, best first; with `why` at most so many reasons of each."""
     rows = [
-        Entry((f"{hit.score:.3f}", _who_and_when(hit.item)), hit.text, hit.id, reason_lines(hit, most) if why else ())
+        Entry((f"{hit.score:.3f}", _who_and_when(hit.item)), hit.text, hit.id, _why(hit, most) if why else ())
         for hit in hits
     ]
     return Entries(("score", "who, when"), rows, full)
+
+
+def _why(hit: Hit, most: int | None) -> list[str]:
+    kind = kept_as(hit.item)
+    return [*reason_lines(hit, most), *([kind] if kind else [])]
 
 
 def item_entries(items: Iterable[Item], *, full: bool = False) -> Entries:
@@ -102,6 +107,20 @@ def who(item: Item) -> str:
     if isinstance(item, Message):
         return item.speaker or item.role
     return f"{item.kind}: {item.label}" if item.label else item.kind
+
+
+def kept_as(item: Item) -> str:
+    """What kind of thing an atom holds and how sure that was, in words; empty if it was not formed."""
+    if isinstance(item, Message) or not item.label:
+        return ""
+    sure = how_sure(item)
+    return f"kept as {item.label}, {sure} sure" if sure else f"kept as {item.label}"
+
+
+def how_sure(atom: Atom) -> str:
+    """How likely an atom was worth keeping when it was formed; empty if nobody judged that."""
+    worth = atom.metadata.get(WORTH)
+    return f"{worth:.0%}" if isinstance(worth, int | float) else ""
 
 
 def when(moment: datetime | None) -> str:

@@ -2,12 +2,14 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
 from eunoe.errors import LlmError
+from eunoe.form.corrections import correct_readings, find_places
 from eunoe.form.extractive import extract_extractively
 from eunoe.form.llm_extraction import Background, UnusableAnswer, extract_by_llm
 from eunoe.form.proposal import Extraction, KnownAtom, Proposal, Refusal
@@ -30,6 +32,7 @@ from eunoe.recall.ranking_recipes import RECIPES
 from eunoe.recall.request import Filter, RecallRequest
 from eunoe.recall.search import Searcher
 from eunoe.records.insertion import Floats
+from eunoe.records.like_sentences import LikeSentences
 from eunoe.store.tables import Job, StreamState
 
 _MAX_KNOWN = 40
@@ -69,6 +72,14 @@ class Chunk(NamedTuple):
     """The turns before, which explain what these speak of."""
     summary: str = ""
     """What the conversation's own stream sums up of it so far."""
+    corrections: Mapping[Scope, LikeSentences] = {}
+    """What was corrected in the streams, if anything was."""
+
+    def find_corrections(self, target: Target, turn: Turn) -> list[LikeSentences]:
+        """What was corrected in the conversation, in the stream of who spoke, and in the one that learns."""
+        own = (each.scope for each in self.all_targets if turn.user and each.user == turn.user)
+        scopes = dict.fromkeys([self.stream.scope, *own, target.scope])
+        return [self.corrections[scope] for scope in scopes if scope in self.corrections]
 
     def allows(self, proposal: Proposal) -> bool:
         """Whether a proposal may be kept: in a group, a user's memory rests on no other user's turns."""
@@ -97,7 +108,7 @@ class Extractor:
     def _extract_with(self, model: Llm | None, chunk: Chunk, places: Sequence[int]) -> Extraction:
         targets = [chunk.targets[place] for place in places]
         if model is None:
-            extraction = _extract_without_llm(self._searcher, targets, chunk.turns, chunk.earlier)
+            extraction = _extract_without_llm(self._searcher, chunk, targets, chunk.turns, chunk.earlier)
         else:
             extraction = _LlmTask(model, chunk, targets, self._searcher).extract(chunk.turns, chunk.earlier)
         own = [replace(proposal, target=places[proposal.target]) for proposal in extraction.proposals]
@@ -169,7 +180,7 @@ class _LlmTask:
 
     def _extract_without_llm(self, turns: Sequence[Turn]) -> Extraction:
         known = [*self.chunk.earlier, *self.chunk.turns]
-        return _extract_without_llm(self.searcher, self.targets, turns, known[: known.index(turns[0])])
+        return _extract_without_llm(self.searcher, self.chunk, self.targets, turns, known[: known.index(turns[0])])
 
     def _find_known(self, turns: Sequence[Turn]) -> list[KnownAtom]:
         """What the streams know that may be shown beside the others."""
@@ -235,11 +246,18 @@ def _cited_by(place: int, refusals: Sequence[Refusal]) -> frozenset[str]:
 
 
 def _extract_without_llm(
-    searcher: Searcher, targets: Sequence[Target], turns: Sequence[Turn], earlier: Sequence[Turn]
+    searcher: Searcher, chunk: Chunk, targets: Sequence[Target], turns: Sequence[Turn], earlier: Sequence[Turn]
 ) -> Extraction:
-    readings = TurnReader(searcher.embedder.embedder).read(turns, earlier)
-    proposals = [replace(proposal, author=EXTRACTIVE) for proposal in extract_extractively(targets, readings)]
-    return Extraction(proposals, readings=tuple(readings))
+    reader = TurnReader(searcher.embedder.embedder)
+    readings = reader.read(turns, earlier)
+    places = find_places(reader.model, readings) if chunk.corrections else {}
+    corrected = [correct_readings(readings, places, partial(chunk.find_corrections, target)) for target in targets]
+    proposals = [
+        replace(proposal, target=place, author=EXTRACTIVE)
+        for place, target in enumerate(targets)
+        for proposal in extract_extractively([target], corrected[place])
+    ]
+    return Extraction(proposals, readings=tuple(corrected[0]))
 
 
 def _join(extractions: Iterable[Extraction]) -> Extraction:

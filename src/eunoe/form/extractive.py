@@ -85,6 +85,7 @@ class _Candidate:
     """The sentence after it, if that one takes something back."""
     question: Question | None = None
     """The question that it answers, if it cannot be understood without."""
+    correction: str = ""
 
     def repeats(self, text: str) -> bool:
         """Whether it says nothing but these words."""
@@ -134,6 +135,7 @@ def _find_candidates(place: int, reading: TurnReading) -> list[_Candidate]:
                     before,
                     after,
                     part.sentence.question,
+                    part.sentence.correction,
                 )
             )
             end += bool(after)
@@ -145,7 +147,7 @@ def _split(name: str, sentence: Sentence) -> list[_Part]:
     """A sentence in parts: a value that may change is kept apart from what stays."""
     if sentence.question:
         return [_Part(sentence, find_memory_key(name, sentence.text, sentence.question.text))]
-    clauses = split_clauses(sentence.text)
+    clauses = [] if sentence.correction and not sentence.worth else split_clauses(sentence.text)
     keys = [find_memory_key(name, clause) for clause in clauses] if len(clauses) > 1 else []
     if any(keys):
         return [_Part(sentence._replace(text=clause), key) for clause, key in zip(clauses, keys, strict=True)]
@@ -252,6 +254,7 @@ def _propose(place: int, target: Target, candidates: Iterable[_Candidate], turns
             key=candidate.key,
             worth=round(candidate.worth, 2),
             is_doubtful=candidate.worth < _SURE_WORTH,
+            correction=candidate.correction,
             people=tuple(dict.fromkeys([candidate.turn.name, *find_people(candidate.text)])) if is_named else (),
         )
         for candidate, kind, text in sorted(chosen, key=lambda row: (row[0].place, row[0].number))

@@ -25,6 +25,7 @@ from eunoe.records import leases
 from eunoe.records.access import AccessLog
 from eunoe.records.insertion import VectorBatch, fit_to_store
 from eunoe.records.jobs import can_claim, claim_job, finish_job, job_messages, messages_before
+from eunoe.records.like_sentences import CorrectionReader
 from eunoe.records.revisions import current_revision, load_summary, unabsorbed_count
 from eunoe.records.sessions import is_user_name, load_session
 from eunoe.records.streams import CONVERSATION_KEYS, SettingsReader
@@ -42,11 +43,12 @@ ExtractionWatch = Callable[[Chunk, Extraction], None]
 class Former:
     """Turns conversations into memories, and keeps the summaries of the streams they feed up to date."""
 
-    def __init__(self, searcher: Searcher, models: Models, access: AccessLog) -> None:
+    def __init__(self, searcher: Searcher, models: Models, access: AccessLog, corrections: CorrectionReader) -> None:
         self._searcher = searcher
         self._store = searcher.store
         self._models = models
         self._access = access
+        self._corrections = corrections
         self._extractor = Extractor(searcher, models)
         self.watch: ExtractionWatch | None = None
         """Told of each chunk and what was extracted from it."""
@@ -69,7 +71,7 @@ class Former:
         while is_open() and (claim := self._claim(scope, least, ignore_pause, tried)):
             stream, job = claim
             tried.add(job.start)
-            reports += self._form_job(stream, job, bounds)
+            reports += self.form_job(stream, job, bounds)
         if not tried and is_open():  # nothing to form, but a summary may be due
             return self._consolidate_due(self.find_targets(scope), bounds, ignore_pause)
         return sum(reports, FormReport())
@@ -141,7 +143,7 @@ class Former:
             job = claim_job(self._store, stream, least, ignore_pause, tried)
         return (stream, job) if job else None
 
-    def _form_job(self, stream: StreamState, job: Job, bounds: Bounds) -> list[FormReport]:
+    def form_job(self, stream: StreamState, job: Job, bounds: Bounds) -> list[FormReport]:
         """Bring one job to its end, good or bad, and then the summaries of the streams that it feeds."""
         store, chunk, report = self._store, None, None
         try:
@@ -178,10 +180,11 @@ class Former:
             reading = Reading.of(store, [scope, *(target.scope for target in all_targets)])
             earlier = read_turns(messages_before(store, job, _MAX_EARLIER), scope)
             revision = current_revision(store, stream)
+            corrections = self._corrections.read([scope, *(target.scope for target in all_targets)])
         present = {"", scope.pairs.get("user", ""), *speaking}
         targets = [target for target in all_targets if target.user in present]
         summary = revision.text if revision else ""
-        return Chunk(stream, job, turns, len(users) > 1, targets, all_targets, reading, earlier, summary)
+        return Chunk(stream, job, turns, len(users) > 1, targets, all_targets, reading, earlier, summary, corrections)
 
     def _form_chunk(self, chunk: Chunk, bounds: Bounds) -> FormReport | None:
         """Form a chunk; None if something that it was formed from was forgotten meanwhile."""

@@ -7,18 +7,22 @@ sentence of a turn is. `training/kinds.py` makes the file.
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.embed.encoder import ENCODER_SHA256
+from eunoe.embed.contract import Vectors
+from eunoe.embed.encoder import ENCODER_SHA256, MEANS_DIMENSIONS
 from eunoe.form.kind_features import ASSISTANT_MARK, KindInput, Matrix, read_features
 from eunoe.model.choices import INSTRUCTION, TURN_KINDS, TurnKind
+from eunoe.records.like_sentences import Place
 
 MODEL_FILE: Final = Path(__file__).parent / "model" / "kinds.npz"
 _BATCH_TURNS: Final = 256
+_LEAST_LENGTH: Final = 1e-9
 _DIGITS: Final = 6
 """Of a probability. What the order of additions changes lies far below, so that a turn is judged alike in any batch."""
 _INSTRUCTION: Final = TURN_KINDS.index(INSTRUCTION)
@@ -45,8 +49,9 @@ class Projection:
         self._matrix = arrays["projection"] * arrays["row_scale"].astype(np.float64)[:, None]
 
     def project(self, features: Matrix) -> Matrix:
-        """What is missing counts as usual."""
-        projected: Matrix = np.nan_to_num(features - self._mean) @ self._matrix
+        """What is missing counts as usual; so do columns that are left out at the end."""
+        size = features.shape[1]
+        projected: Matrix = np.nan_to_num(features - self._mean[:size]) @ self._matrix[:size]
         return projected
 
 
@@ -67,6 +72,7 @@ class KindModel:
 
     def __init__(self, arrays: Arrays) -> None:
         """`arrays` is what `training/kinds.py` writes."""
+        self._name = blake2b(arrays["kinds_projection"].tobytes(), digest_size=8).hexdigest()
         kinds, keep, turns, sentences = (part_of(arrays, name) for name in ("kinds", "keep", "turns", "sentences"))
         self._kind_projection, self._kinds = Projection(kinds), Regression(kinds)
         self._sentence_bias = kinds["sentence_bias"].astype(np.float64)
@@ -81,6 +87,12 @@ class KindModel:
             for place, judgement in zip(batch, self._judge([turns[place] for place in batch]), strict=True):
                 judgements[place] = judgement
         return judgements
+
+    def place(self, means: Sequence[Vectors]) -> list[Place]:
+        """Where texts stand among the examples by their layer means alone."""
+        rows = self._kind_projection.project(np.array(means, np.float64).reshape(len(means), MEANS_DIMENSIONS))
+        lengths = np.maximum(np.sqrt((rows**2).sum(1, keepdims=True)), _LEAST_LENGTH)
+        return [Place(self._name, row) for row in (rows / lengths).astype(np.float32)]
 
     def _judge(self, turns: Sequence[KindInput]) -> Iterator[Judgement]:
         features, is_sentence = read_features(turns), np.array([turn.is_sentence for turn in turns])

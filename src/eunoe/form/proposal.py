@@ -36,6 +36,8 @@ class Proposal:
     """How likely it is worth keeping, where that was judged."""
     is_doubtful: bool = False
     """Whether what bears it out is just enough, or it was worth little to those who chose it."""
+    correction: str = ""
+    """The corrected sentence that decided about it, if one did."""
     author: str = ""
     """Who put it in these words: the LLM's name, or `extractive`. Set by the former, never by an answer."""
 

@@ -10,7 +10,7 @@ from eunoe.form.duplicates import is_duplicate
 from eunoe.form.proposal import Proposal
 from eunoe.form.remainder import keep_remainder
 from eunoe.form.rivals import is_rival, tells_change
-from eunoe.model.atom import AUTHOR, EXTRACTIVE, MEMORY_KEY
+from eunoe.model.atom import AUTHOR, EXTRACTIVE, MEMORY_KEY, WORTH
 from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.record import Record
 from eunoe.model.report import FormReport
@@ -110,6 +110,7 @@ class Resolver:
         # An answer has no say in whose words these are.
         metadata: dict[str, Any] = {MEMORY_KEY: proposal.key} if proposal.key.strip() else {}
         metadata |= {AUTHOR: proposal.author} if proposal.author else {}
+        metadata |= {} if proposal.worth is None else {WORTH: proposal.worth}
         conversation, owner = self.conversation.scope, self.stream.scope
         people = _find_people(proposal, turns, conversation.pairs.get("user", ""))
         topic = topic_of(proposal.kind, metadata, people)

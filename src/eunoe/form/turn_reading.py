@@ -1,10 +1,10 @@
 """What turns hold, sentence by sentence: by the kind model where it can read them, else by rules."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import sqrt
 from typing import Final, NamedTuple
 
-from eunoe.embed.contract import Embedder
+from eunoe.embed.contract import Embedder, Vectors
 from eunoe.embed.encoder import Encoder
 from eunoe.errors import EmbedderError
 from eunoe.form.data_files import PatternFile
@@ -73,6 +73,8 @@ class Sentence(NamedTuple):
     worth: float = 0.0
     question: Question | None = None
     """The question that it answers, if it cannot be understood without."""
+    correction: str = ""
+    """The corrected sentence that decided about it, if one did."""
 
 
 class TurnReading(NamedTuple):
@@ -82,6 +84,8 @@ class TurnReading(NamedTuple):
     sentences: tuple[Sentence, ...] = ()
     judgement: Judgement | None = None
     """What the model says of the turn as a whole, if it read it."""
+    means: Mapping[str, Vectors] = {}
+    """The layer means of its sentences, if the model read it."""
 
     @property
     def worth(self) -> float:
@@ -96,17 +100,17 @@ class TurnReader:
 
     def __init__(self, embedder: Embedder | None = None) -> None:
         self._encoder = embedder if isinstance(embedder, Encoder) else None
-        self._model = load_kind_model(embedder.name) if isinstance(embedder, Encoder) else None
+        self.model = load_kind_model(embedder.name) if isinstance(embedder, Encoder) else None
 
     def read(self, turns: Sequence[Turn], earlier: Sequence[Turn] = ()) -> list[TurnReading]:
         """Read turns that follow each other, and on `earlier` ones."""
         pairs = list(zip([*earlier[-1:], *turns] if earlier else [None, *turns], turns, strict=False))
         has_agent = any(turn.role.lower() in AGENT_ROLES for turn in [*earlier, *turns])
         judged: dict[str, TurnReading] = {}
-        if self._model and self._encoder:
+        if self.model and self._encoder:
             try:
                 spoken = [pair for pair in pairs if pair[1].role.lower() not in TOOL_ROLES]
-                readings = _read_by_model(self._model, self._encoder, spoken, has_agent)
+                readings = _read_by_model(self.model, self._encoder, spoken, has_agent)
                 judged = {reading.turn.id: reading for reading in readings if reading.judgement}
             except EmbedderError:  # then rules read them all
                 judged = {}
@@ -196,7 +200,7 @@ def _read_by_model(
             sentences[0] = sentences[0]._replace(question=question, kind=kind)
         elif sentences:
             sentences[0] = _weigh_alone(sentences[0])
-        yield TurnReading(turn, tuple(sentences), whole)
+        yield TurnReading(turn, tuple(sentences), whole, means)
 
 
 def _least_chances(names: Sequence[str], judgements: Sequence[Judgement | None]) -> dict[str, float]:

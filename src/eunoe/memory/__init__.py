@@ -3,7 +3,7 @@
 from eunoe.memory.asynchronous import AsyncMemory, AsyncScopedMemory
 from eunoe.memory.blocking import Memory
 from eunoe.memory.changes import Change
-from eunoe.memory.groups import Admin, Graph, Streams, Summaries
+from eunoe.memory.groups import Admin, Corrections, Graph, Streams, Summaries
 from eunoe.memory.leases import Leases
 from eunoe.memory.scoped import ScopedMemory
 from eunoe.records.ids import repeatable
@@ -19,6 +19,7 @@ __all__ = [
     "AsyncMemory",
     "AsyncScopedMemory",
     "Change",
+    "Corrections",
     "Graph",
     "Leases",
     "Memory",

@@ -14,7 +14,7 @@ from eunoe.llm.contract import Llm
 from eunoe.memory.blocking import Memory
 from eunoe.memory.bound import BoundMemory, scoped_verb
 from eunoe.memory.changes import Watch
-from eunoe.memory.groups import Admin, Graph, Streams, Summaries
+from eunoe.memory.groups import Admin, Corrections, Graph, Streams, Summaries
 from eunoe.memory.leases import Leases
 from eunoe.model.choices import RIGHTS, Right
 from eunoe.model.lease import Lease
@@ -108,6 +108,16 @@ class AsyncSummaries(_AsyncGroup):
     write = _async_verb(Summaries.write)
 
 
+class AsyncCorrections(_AsyncGroup):
+    """`Corrections`, awaited."""
+
+    _blocking: Corrections
+
+    add = _async_verb(Corrections.add)
+    list = _async_verb(Corrections.list)
+    remove = _async_verb(Corrections.remove)
+
+
 class AsyncLeases(_AsyncGroup):
     """`Leases`, awaited."""
 
@@ -179,6 +189,7 @@ class AsyncMemory:
         self._owns_threads = threads is None
         self.streams = AsyncStreams(blocking.streams, self._threads)
         self.summaries = AsyncSummaries(blocking.summaries, self._threads)
+        self.corrections = AsyncCorrections(blocking.corrections, self._threads)
         self.leases = AsyncLeases(blocking.leases, self._threads)
         self.graph = AsyncGraph(blocking.graph, self._threads)
         self.admin = AsyncAdmin(blocking.admin, self._threads)

@@ -13,9 +13,9 @@ from eunoe.embed.contract import Embedder
 from eunoe.engine import Engine
 from eunoe.errors import InputError
 from eunoe.llm.contract import Llm
+from eunoe.memory.amendment import Amendment
 from eunoe.memory.changes import Watch, WatchedEngine
-from eunoe.memory.correction import Correction
-from eunoe.memory.groups import Admin, Graph, Streams, Summaries
+from eunoe.memory.groups import Admin, Corrections, Graph, Streams, Summaries
 from eunoe.memory.guard import OPEN, Guard
 from eunoe.memory.inspection import Inspection
 from eunoe.memory.leases import Leases
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from eunoe.recall.request import VectorLike, VectorsLike
 
 
-class Memory(Inspection, Correction):
+class Memory(Inspection, Amendment):
     """A memory that lasts. Every verb names its scope; every write says what it did.
 
     Use it with or without `with`, in a script, a notebook or from many threads: what a verb has returned is stored.
@@ -61,6 +61,8 @@ class Memory(Inspection, Correction):
         """Settings and presets, clean-up, incognito sessions."""
         self.summaries = Summaries(engine, guard)
         """Summaries and their revisions."""
+        self.corrections = Corrections(engine, guard)
+        """What somebody said by hand about what was learned, and what counts from then on."""
         self.leases = Leases(engine, guard)
         """Who works on what, so that each piece of work is done once."""
         self.graph = Graph(engine, guard)

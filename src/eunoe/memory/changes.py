@@ -18,7 +18,7 @@ _READS: Final = frozenset(
         *("recall", "build", "look_up", "find_item", "find_items", "find_history", "list_page", "recent_page"),
         *("by_files", "scopes", "status", "view"),
         *("streams", "presets", "read_revisions", "find_neighbourhood", "measure_graph", "counts", "check", "flush"),
-        *("calls", "test_llm", "preview"),
+        *("calls", "test_llm", "preview", "list_corrections"),
         *("acquire_lease", "renew_lease", "release_lease", "fail_lease", "list_leases", "drop_lease"),
     }
 )
@@ -30,6 +30,7 @@ _NAMES: Final = {
     "retract_messages": "retract",
     "extract_graph": "extract",
     "form_idle_sessions": "process_cold_sessions",
+    "add_correction": "correct",
     "write_summary": "write",
     "restore_summary": "restore",
 }

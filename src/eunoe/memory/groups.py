@@ -1,4 +1,5 @@
-"""The verbs that are not needed every day, in groups: streams, summaries, the entity graph, administration.
+"""The verbs that are not needed every day, in groups: streams, summaries, corrections, the entity graph,
+administration.
 
 Those that need `form` or `recall` import it when they are called, so that opening a memory is quick.
 """
@@ -16,6 +17,8 @@ from eunoe.engine import Engine
 from eunoe.errors import InputError, LlmError
 from eunoe.llm import check_model_spec
 from eunoe.memory.guard import OPEN, Guard
+from eunoe.model.choices import VERDICTS, Verdict
+from eunoe.model.correction import Correction
 from eunoe.model.graph import GraphSize, Neighbourhood
 from eunoe.model.lease import Lease, check_optional_lease
 from eunoe.model.report import (
@@ -36,6 +39,7 @@ from eunoe.model.stream import Revision, Stream
 from eunoe.model.validation import (
     as_list,
     check_callback,
+    check_choice,
     check_count,
     check_flag,
     check_id,
@@ -45,6 +49,7 @@ from eunoe.model.validation import (
     check_seconds,
     check_text,
 )
+from eunoe.records.corrections import list_corrections, remove_correction
 from eunoe.records.revisions import NewSummary
 from eunoe.records.summaries import read_revisions, restore_summary, write_summary
 from eunoe.transfer.export import export_scopes
@@ -203,6 +208,44 @@ class Summaries(Group):
         )
         held = check_optional_lease(lease)
         return self._engine.run(write_summary, self._engine.store, owner, summary, held)
+
+
+class Corrections(Group):
+    """Corrections by hand: they count for what is like the corrected sentence, and for nothing else."""
+
+    def add(self, scope: ScopeLike, id: str, verdict: Verdict, *, sentence: str = "") -> Correction:
+        """Say that a memory or message is worth keeping, is not, or is of another kind.
+
+        It acts at once: `drop` archives what was learned from it, `keep` learns it, a kind changes the label. From then
+        on sentences that are like it are read so without a language model, in all conversations of the same user.
+
+        Args:
+            id: of a memory or a message in this scope.
+            verdict: `keep`, `drop`, or a kind: `instruction`, `preference`, `fact`, `plan`, `decision` or `change`.
+            sentence: the part of the message that is meant, word for word. Without it, what says something.
+
+        >>> with eunoe.open(":memory:", form=False) as memory:
+        ...     lunch = memory.observe("user=anna", "I had pasta for lunch.")[0]
+        ...     _ = memory.corrections.add("user=anna", lunch.id, "drop")
+        ...     page = memory.preview("user=anna", ["I had soup for dinner."])
+        >>> page.passed_over[0].reason
+        "by your correction of 'I had pasta for lunch.'"
+        """
+        from eunoe.memory.corrections import add_correction
+
+        owner, bounds = self._guard.scope(scope, "write"), self._guard.bounds
+        checked = check_choice(verdict, "verdict", VERDICTS)
+        part = " ".join(check_text(sentence, "sentence").split())
+        return self._engine.run(add_correction, self._engine, owner, check_id(id), checked, part, bounds)
+
+    def list(self, scope: ScopeLike) -> builtins.list[Correction]:
+        """Return the corrections that are kept in a scope, latest first. Those of a user's messages are the user's."""
+        return self._engine.run(list_corrections, self._engine.store, self._guard.scope(scope, "read"))
+
+    def remove(self, scope: ScopeLike, id: str) -> None:
+        """Let a correction count no more. What it changed at once stays as it is."""
+        owner = self._guard.scope(scope, "write")
+        self._engine.run(remove_correction, self._engine.store, owner, check_id(id))
 
 
 class Graph(Group):

@@ -7,10 +7,10 @@ from typing import Final
 
 from eunoe.engine import Engine
 from eunoe.form.extraction import Chunk
-from eunoe.form.passed_over import explain_passed_over
 from eunoe.form.proposal import Extraction
 from eunoe.form.turn_reading import TurnReading
 from eunoe.llm.models import Models
+from eunoe.memory.passed_over import explain_passed_over
 from eunoe.model.atom import Atom
 from eunoe.model.bounds import Bounds
 from eunoe.model.choices import ATOM_KINDS
@@ -65,6 +65,9 @@ def preview(engine: Engine, scope: Scope, messages: Sequence[Message] | None, bo
         news,
         notes=(*report.failed, *([_INCOGNITO] if hidden else ())),
         doubtful=tuple(atom.id for atom in news if (atom.scope, atom.text) in trial.doubtful),
+        corrected={
+            atom.id: text for atom in news if atom.scope and (text := trial.corrected.get((atom.scope, atom.text)))
+        },
         passed_over=tuple(trial.find_passed_over(dict(zip(ids, shown, strict=True)), atoms, news, unread)),
     )
 
@@ -75,6 +78,8 @@ class _Trial:
     def __init__(self, models: Models, bounds: Bounds) -> None:
         self.doubtful: set[tuple[Scope | None, str]] = set()
         """Scopes and texts of doubtful proposals."""
+        self.corrected: dict[tuple[Scope, str], str] = {}
+        """The corrected sentences that decided about proposals, by scope and text."""
         self._models = models
         self._bounds = bounds
         self._readings: dict[str, TurnReading] = {}
@@ -93,7 +98,9 @@ class _Trial:
             scope = chunk.targets[proposal.target].scope
             if self._bounds.covers(scope):
                 self._proposed.update(proposal.sources)
-                self.doubtful |= {(scope, proposal.text.strip())} if proposal.is_doubtful else set()
+                place = scope, proposal.text.strip()
+                self.doubtful |= {place} if proposal.is_doubtful else set()
+                self.corrected |= {place: proposal.correction} if proposal.correction else {}
 
     def find_passed_over(
         self, messages: Mapping[str, Message], atoms: Sequence[Atom], news: Sequence[Atom], unread: str
@@ -140,6 +147,7 @@ def _engine_apart(engine: Engine) -> Iterator[Engine]:
     apart = Engine(TemporaryStore(), embedder=engine.embedder.embedder or "none", llm="none", form=False)
     try:
         apart.models = engine.models
+        apart.corrections = engine.corrections  # those of the store itself
         with engine.store.reading(), apart.store.writing():
             _copy_settings(engine.store, apart.store)
         yield apart

@@ -25,6 +25,8 @@ MEMORY_KEY = "memory_key"
 """The field of an atom's metadata that holds its memory key."""
 AUTHOR = "author"
 """The field of a formed atom's metadata that says who put it in words: an LLM, or `extractive`."""
+WORTH = "worth"
+"""The field of a formed atom's metadata that says how likely it was worth keeping, from 0 to 1, if that was judged."""
 EXTRACTIVE = "extractive"
 """The author of what was put together from what was said, without an LLM."""
 

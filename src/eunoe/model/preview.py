@@ -1,6 +1,7 @@
 """What would be learned from messages, and what would not."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from eunoe.model.atom import Atom
 from eunoe.model.report import Page
@@ -25,3 +26,5 @@ class Preview(Page[Atom]):
     doubtful: tuple[str, ...] = ()
     """Ids of those atoms that are less than sure; with `review` set to `uncertain` they would wait."""
     passed_over: tuple[PassedOver, ...] = ()
+    corrected: Mapping[str, str] = field(default_factory=dict)
+    """By id of an atom: the sentence whose correction by hand decided about it."""

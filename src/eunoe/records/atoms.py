@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from eunoe.errors import ConflictError, InputError, NotFoundError
-from eunoe.model.atom import AUTHOR, Atom, parse_item
+from eunoe.model.atom import AUTHOR, WORTH, Atom, parse_item
+from eunoe.model.correction import CORRECTION
 from eunoe.model.record import Item, Record
 from eunoe.model.report import Receipt
 from eunoe.records.damage import check_undamaged
@@ -227,6 +228,8 @@ def unarchive(store: Store, stream: StreamState | None, id: str) -> Receipt:
     record = find_record(store, stream, id)
     if record.kind == "message":
         raise InputError(f"{id} is a message: restore it with retract(..., retracted=False)")
+    if CORRECTION in record.metadata and record.label == CORRECTION:
+        raise InputError(f"{id} is a correction: there is no memory to bring back")
     if record.retired is None:
         return Receipt("duplicate", id, embedded=not record.pending)
     if record.superseded_by:
@@ -244,6 +247,6 @@ def unarchive(store: Store, stream: StreamState | None, id: str) -> Receipt:
 def changed_atom(old: Item, text: str | None, changes: Mapping[str, Any]) -> tuple[Atom, Any]:
     """Return an atom with other words or fields, and the vector that came with them."""
     fields = {name: getattr(old, name) for name in CARRIED} | ({} if text is None else {"text": text})
-    if fields["text"] != old.text:  # other words have another author
-        fields["metadata"] = {name: value for name, value in old.metadata.items() if name != AUTHOR}
+    if fields["text"] != old.text:  # other words have another author, and nobody judged them
+        fields["metadata"] = {name: value for name, value in old.metadata.items() if name not in (AUTHOR, WORTH)}
     return parse_item({**fields, **changes})

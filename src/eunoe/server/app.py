@@ -25,6 +25,7 @@ from eunoe.server.openapi import describe, operation_id
 from eunoe.server.problems import HTTP_CODES, problem, problem_of
 from eunoe.server.routes import (
     audit,
+    corrections,
     events,
     forgetting,
     formation,
@@ -53,6 +54,7 @@ _VERSION_1 = (
     recall,
     forgetting,
     review,
+    corrections,
     streams,
     revisions,
     formation,

@@ -22,6 +22,7 @@ _TAGS: Final = {
     "recall": "Questions to the memory.",
     "forgetting": "Removal for good, with its proof.",
     "review": "What was learned lately, and what waits to be looked at.",
+    "corrections": "What people say of what was learned, and what counts from then on.",
     "streams": "Scopes, streams and their settings.",
     "summaries": "Summaries and their revisions.",
     "formation": "Memories made out of what was said.",

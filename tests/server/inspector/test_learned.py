@@ -93,6 +93,26 @@ def test_correct_by_keyboard_and_undo(inspector: Inspector) -> None:
     assert _texts(inspector, "user=correct") == ["Anna lives in Paris."]
 
 
+def test_a_memory_is_said_not_to_be_worth_keeping_or_of_another_kind(inspector: Inspector) -> None:
+    inspector.remember("user=judged", "Anna had pasta for lunch.")
+    inspector.remember("user=judged", "Anna answers in short sentences.")
+    inspector.go("learned", span="all")
+    inspector.row("Anna had pasta for lunch.").get_by_role("button", name="Open").click()
+    drawer = inspector.page.get_by_role("dialog")
+    drawer.get_by_role("button", name="Not worth keeping").click()
+    expect(drawer.locator(".badge.retired").first).to_have_text("archived")
+    drawer.get_by_role("button", name="Close").click()
+    inspector.row("Anna answers in short sentences.").get_by_role("button", name="Open").click()
+    drawer.get_by_label("Another kind").select_option("instruction")
+    expect(drawer).to_have_count(0)
+    assert _texts(inspector, "user=judged") == ["Anna answers in short sentences."]
+    found = inspector.read("/v1/corrections", scope="user=judged")["corrections"]
+    assert [(each["verdict"], each["sentences"]) for each in found] == [
+        ("instruction", ["Anna answers in short sentences."]),
+        ("drop", ["Anna had pasta for lunch."]),
+    ]
+
+
 def test_escape_leaves_a_text_as_it_is(inspector: Inspector) -> None:
     inspector.remember("user=escape", "Ben lives in Oslo.")
     inspector.go("learned", span="all")

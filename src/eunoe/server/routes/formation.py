@@ -48,6 +48,7 @@ class Proposals(BaseModel):
     memories: list[ATOM]
     doubtful: list[str] = Field(description="Ids of those that are less than sure.")
     passed_over: list[PASSED_OVER] = Field(description="Messages that nothing new would be learned from.")
+    corrected: dict[str, str] = Field(description="By id: the sentence whose correction by hand decided about it.")
     notes: list[str]
 
 
@@ -78,7 +79,7 @@ async def extract(body: ExtractBody, caller: CallerParam) -> Response:
     said = one_of(body, "text", "messages") if is_given else None
     owner = next(iter(caller.key.scopes), _NOBODY) if body.scope is None else body.scope
     page = await caller.async_memory.preview(owner, said)
-    told = {name: getattr(page, name) for name in ("doubtful", "passed_over", "notes")}
+    told = {name: getattr(page, name) for name in ("doubtful", "passed_over", "corrected", "notes")}
     return reply({"memories": page.items, **told})
 
 

@@ -5,10 +5,12 @@ import { button, h, replace, visible } from "../dom.js";
 import { day, moment, plural, when } from "../format.js";
 import { link } from "../router.js";
 import { editText } from "./editor.js";
-import { badges, memoryText, scopeLink } from "./memory.js";
+import { badges, howSure, memoryText, scopeLink } from "./memory.js";
 import { errorBox, tell, toast } from "./notices.js";
 import { proofText } from "./proof.js";
 import { undoable } from "./undo.js";
+
+const KINDS = ["instruction", "preference", "fact", "plan", "decision", "change"];
 
 export async function openItem(scope, id) {
   const body = h("div", { class: "drawer-body" }, h("p", { class: "muted" }, "Loading…"));
@@ -52,6 +54,7 @@ function content({ item, versions, sources, access }, dialog, reload) {
         "Graph of this scope",
       ),
     ),
+    may("write") && corrections(item, dialog, reload),
     facts(item, access),
     versions.length > 1 && [h("h3", {}, plural(total(versions), "version")), history(versions, item.id)],
     item.kind !== "message" && [h("h3", {}, "Where it comes from"), origins(sources, item)],
@@ -59,9 +62,11 @@ function content({ item, versions, sources, access }, dialog, reload) {
 }
 
 function facts(item, access) {
-  const { author, ...rest } = item.metadata ?? {};
+  const { author, worth, ...rest } = item.metadata ?? {};
+  const sure = howSure(item);
   const rows = [
     ["Scope", scopeLink(item.scope)],
+    ["Kind", item.label && `${item.label}${sure && `, ${sure} sure when it was learned`}`],
     ["Learned", item.recorded && moment(item.recorded)],
     ["Happened", item.time && moment(item.time)],
     ["True", validity(item)],
@@ -145,6 +150,38 @@ async function correct(words, item, reload) {
   });
   dispatchEvent(new Event("hashchange"));
   await reload(id);
+}
+
+// What people say of what was learned: it counts for like sentences from then on.
+function corrections(item, dialog, reload) {
+  const kinds = h(
+    "select",
+    {
+      "aria-label": "Another kind",
+      on: { change: () => kinds.value && judge(item, kinds.value, dialog, reload).catch(tell) },
+    },
+    h("option", { value: "" }, "Another kind…"),
+    KINDS.filter((kind) => kind !== item.label).map((kind) => h("option", { value: kind }, kind)),
+  );
+  return h(
+    "div",
+    { class: "actions", role: "group", "aria-label": "Is it worth keeping?" },
+    button("Worth keeping", () => judge(item, "keep", dialog, reload).catch(tell)),
+    !item.retired && button("Not worth keeping", () => judge(item, "drop", dialog, reload).catch(tell)),
+    (item.kind === "message" || !item.retired) && kinds,
+  );
+}
+
+async function judge(item, verdict, dialog, reload) {
+  const made = await post("/v1/corrections", { scope: item.scope, id: item.id, verdict });
+  undoable(`Noted: ${verdict}. It counts for sentences like it, in ${made.scope}.`, async () => {
+    await post(`/v1/corrections/${encodeURIComponent(made.id)}/remove`, { scope: made.scope });
+    if (verdict === "drop" && item.kind !== "message") await post(memoryPath(item.id, "/unarchive"), { scope: item.scope });
+    dispatchEvent(new Event("hashchange"));
+  });
+  dispatchEvent(new Event("hashchange"));
+  if (KINDS.includes(verdict) && item.kind !== "message") dialog.close();
+  else await reload(item.id);
 }
 
 async function pin(item, reload) {

@@ -1,7 +1,7 @@
 // One memory as lists show it.
 import { CutText, get, total } from "../api.js";
 import { button, h, icon, visible } from "../dom.js";
-import { ago, day, number, plural, when } from "../format.js";
+import { ago, day, number, percent, plural, when } from "../format.js";
 import { link } from "../router.js";
 import { tell } from "./notices.js";
 
@@ -38,10 +38,16 @@ export function scopeLink(scope) {
   return h("a", { class: "scope", href: link("scope", { scope }), dir: "ltr" }, visible(scope));
 }
 
+// How likely it was worth keeping when it was formed; empty if nobody judged that.
+export function howSure(item) {
+  const worth = item.metadata?.worth;
+  return typeof worth === "number" ? percent(worth) : "";
+}
+
 export function badges(item) {
   return [
     h("span", { class: `kind kind-${item.kind}` }, item.kind === "message" ? item.speaker || item.role : item.kind),
-    item.label && h("span", { class: "label" }, visible(item.label)),
+    item.label && h("span", { class: "label", title: howSure(item) && `${howSure(item)} sure` }, visible(item.label)),
     item.in_review && h("span", { class: "badge review" }, "to review"),
     item.pinned && h("span", { class: "badge pinned" }, icon("pin"), "pinned"),
     item.retired &&

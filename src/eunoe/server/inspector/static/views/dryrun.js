@@ -2,7 +2,7 @@
 import { post } from "../api.js";
 import { h, replace, visible } from "../dom.js";
 import { plural, seconds } from "../format.js";
-import { badges, memoryText } from "../parts/memory.js";
+import { badges, howSure, memoryText } from "../parts/memory.js";
 import { empty, errorBox, waiting } from "../parts/notices.js";
 import { scopeField } from "../parts/scope-field.js";
 
@@ -53,6 +53,7 @@ async function run(text, scope, result, signal) {
       memories,
       doubtful = [],
       passed_over: passedOver = [],
+      corrected = {},
       notes = [],
     } = await waiting(
       result,
@@ -71,7 +72,7 @@ async function run(text, scope, result, signal) {
         ? h(
             "ol",
             { class: "memories" },
-            memories.map((memory) => row(memory, doubtful.includes(memory.id))),
+            memories.map((memory) => row(memory, doubtful.includes(memory.id), corrected[memory.id])),
           )
         : empty("Nothing worth keeping", "No line tells a fact, a preference, a plan or an event."),
       passedOver.length > 0 && [h("h2", {}, "Passed over"), h("ul", { class: "memories passed-over" }, passedOver.map(passedRow))],
@@ -91,7 +92,7 @@ function passedRow(message) {
   );
 }
 
-function row(memory, isDoubtful) {
+function row(memory, isDoubtful, correction) {
   return h(
     "li",
     { class: "memory" },
@@ -104,7 +105,8 @@ function row(memory, isDoubtful) {
         "div",
         { class: "origin" },
         [
-          h("span", {}, isDoubtful ? "doubtful" : "sure"),
+          h("span", {}, `${isDoubtful ? "doubtful" : "sure"} ${howSure(memory)}`.trim()),
+          correction && h("span", {}, "by your correction of ", h("q", {}, visible(correction))),
           memory.outcome && h("span", {}, memory.outcome),
           memory.people?.length > 0 && h("span", {}, memory.people.join(", ")),
           memory.metadata?.author && h("span", {}, `by ${memory.metadata.author}`),

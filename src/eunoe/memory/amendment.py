@@ -1,4 +1,4 @@
-"""The verbs of `Memory` that change what is there: correct it, let it expire, take it back, pin it, forget it."""
+"""The verbs of `Memory` that change what is there: update it, let it expire, take it back, pin it, forget it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eunoe.records.forgetting import ByIds, ByPerson, Everything, Selection
 from eunoe.records.retraction import retract_messages
 
 
-class Correction:
+class Amendment:
     """A part of `Memory`."""
 
     _engine: Engine

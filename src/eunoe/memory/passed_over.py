@@ -5,6 +5,7 @@ from typing import Final
 from eunoe.form.statements import is_secret
 from eunoe.form.turn_reading import MIN_WORTH, TurnReading
 from eunoe.model.turn import TOOL_ROLES
+from eunoe.model.validation import shorten
 
 _TOOL: Final = "it is what a tool gave back, not what somebody said"
 _SECRET: Final = "it speaks of a secret, which stays in the log alone"
@@ -28,6 +29,8 @@ def explain_passed_over(reading: TurnReading) -> str:
         return _TOOL
     if any(is_secret(sentence.text) for sentence in reading.sentences):
         return _SECRET
+    if text := next((sentence.correction for sentence in reading.sentences if sentence.correction), ""):
+        return f"by your correction of {shorten(text)!r}"
     worth = max((sentence.worth for sentence in reading.sentences), default=0.0)
     if worth < _LEAST:
         return _QUESTION if any(sentence.kind == "request" for sentence in reading.sentences[-1:]) else _SMALL_TALK
