@@ -1,0 +1,156 @@
+"""How likely a word with a capital is part of a name: a small model that looks at its spelling and at what is around it.
+
+It is a logistic regression over marks that a word has or has not: where it stands in its sentence, how it is written,
+how common it is in small letters, the words before and after it. `training/names.py` makes its file.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from math import exp
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from eunoe.text.languages import LANGUAGES
+from eunoe.text.word_files import load_words
+
+MODEL_FILE: Final = Path(__file__).parent / "model" / "names.json"
+GERMAN: Final = LANGUAGES.index("german")
+"""It writes all its nouns with a capital."""
+
+NEVER_A_NAME: Final = 4
+"""The level of words that were labelled by hand: exclamations, and what sentences begin with."""
+GIVEN_NAMES: Final = load_words("given_names")
+"""Names of people that are also words."""
+
+_SHOUTED_SHARE: Final = 0.5
+"""With more words all in capitals than this a sentence is shouted, and a capital says nothing."""
+_LEAST_SHOUTED: Final = 3
+_NO_BREAKS: Final = frozenset(",&-–'’/+")
+_APOSTROPHES: Final = ("'", "’")
+_QUOTES: Final = frozenset("\"“”„«»`*_([{<|「『【")
+_NEXT_MARKS: Final = frozenset("!,:?;()'\"`|=")
+_MAX_WORD_CHARACTERS: Final = 40
+"""A longer one is no word that a list could have."""
+
+
+class Surroundings(NamedTuple):
+    """What is the same for all words of a sentence."""
+
+    lowercase: frozenset[str]
+    """Words that the text also has in small letters."""
+    is_german: bool
+    is_shouted: bool
+
+
+class NameModel:
+    """Scores words by what it learned. It never changes."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        """`data` is what `training/names.py` writes."""
+        self._weights: dict[str, float] = data["weights"]
+        self._levels = {word: level for level, words in enumerate(data["words"], 1) for word in words.split()}
+
+    def score(self, tokens: Sequence[str], place: int, surroundings: Surroundings) -> float:
+        """Return how likely the word at a place is part of a name, 0 to 1."""
+        weight = self._weights.get
+        marks = read_marks(tokens, place, surroundings, self.level)
+        return 1 / (1 + exp(-sum(weight(mark, 0.0) for mark in marks)))
+
+    def level(self, word: str) -> int:
+        """Return how common a word is in small letters: 0 (hardly seen) to 3, or NEVER_A_NAME."""
+        return word_level(word, self._levels)
+
+
+@cache
+def load_name_model() -> NameModel:
+    """Load the model of the package."""
+    return NameModel(json.loads(MODEL_FILE.read_text("utf-8")))
+
+
+def word_level(word: str, levels: Mapping[str, int]) -> int:
+    """Return the level of a word; of one with hyphens that of its rarest part."""
+    level = levels.get(word, 0)
+    return level if level or "-" not in word else min(levels.get(part, 0) for part in word.split("-"))
+
+
+def plain_word(token: str) -> str:
+    """Return a token as words are counted: in small letters, without a full stop or a possessive.
+
+    >>> plain_word("You’re."), plain_word("Anna's")
+    ("you're", 'anna')
+    """
+    return token[:_MAX_WORD_CHARACTERS].lower().rstrip(".").replace("’", "'").removesuffix("'s")
+
+
+def read_surroundings(tokens: Sequence[str], lowercase: frozenset[str], language: int) -> Surroundings:
+    words = [token for token in tokens if token[0].isalpha()]
+    shouted = sum(len(word) > 1 and word.isupper() for word in words)
+    is_shouted = len(words) >= _LEAST_SHOUTED and shouted > _SHOUTED_SHARE * len(words)
+    return Surroundings(lowercase, language == GERMAN, is_shouted)
+
+
+def read_marks(tokens: Sequence[str], place: int, around: Surroundings, level_of: Any) -> Iterator[str]:
+    """Yield the marks that the word at a place has."""
+    token = tokens[place]
+    word = plain_word(token)
+    level = level_of(word)
+    where = "T" if around.is_shouted else _where(tokens, place)
+    if around.is_german:
+        where = f"de{where}"
+    kind = f"{where}{_shape(token)}{level}"
+    following = _next_kind(tokens, place)
+    yield "bias"
+    yield kind
+    yield f"{where}>{following}"
+    yield f"{where[-1]}{level}>{following}"
+    if following == "low":
+        yield f"{min(level, 1)}>{plain_word(tokens[place + 1])}"
+    if place and tokens[place - 1][0].isalpha():
+        before = tokens[place - 1]
+        yield f"{'de' * around.is_german}<{plain_word(before)}" if before[0].islower() else f"{where}<cap"
+    if token[-2:-1] in _APOSTROPHES:
+        yield f"{where}own{min(level, 1)}"
+    if word in GIVEN_NAMES:
+        yield f"{where}given"
+        yield f"given>{following}"
+    if word in around.lowercase:
+        yield f"{where}lower"
+    if level and where[-1] != "i":
+        yield f"={word}"
+    yield f"-{word[-3:]}{min(level, 1)}"
+    yield f"-{word[-2:]}{min(level, 1)}"
+
+
+def _shape(token: str) -> str:
+    letters = token.rstrip(".")
+    if len(letters) == 1:
+        return "1"
+    if letters.isalpha():
+        return "A" if letters.isupper() else "C" if letters[1:].islower() else "X"
+    if any(map(str.isdecimal, letters)):
+        return "D"
+    return "B" if letters.isupper() else "H"
+
+
+def _where(tokens: Sequence[str], place: int) -> str:
+    """Where in a sentence a word stands: at its start, inside, after a comma, a quote or another mark."""
+    if not place:
+        return "s"
+    before = tokens[place - 1]
+    if before[0].isalnum():
+        return "i"
+    if not any(token[0].isalnum() for token in tokens[:place]):
+        return "s"
+    return "c" if before in _NO_BREAKS else "q" if before in _QUOTES else "m"
+
+
+def _next_kind(tokens: Sequence[str], place: int) -> str:
+    if place + 1 == len(tokens) or tokens[place].endswith("."):
+        return "end"
+    following = tokens[place + 1]
+    if following[0].isalpha():
+        return "low" if following[0].islower() else "cap"
+    if following[0].isdecimal():
+        return "num"
+    return following if following in _NEXT_MARKS else "mark"
