@@ -55,6 +55,8 @@ CLEAR = 5
 COMMON_NAME_SHARE, RARE_WORD_SHARE = 0.15, 0.03
 """What an example counts again with another level: a name may be a common word, and another word may be rare."""
 RIDGE = 1.0
+NAME_SHARE = 3
+"""How many times a word in small letters counts less for each time it is a name: examples have names in keys too."""
 STEPS, PACE = 250, 0.1
 FOLDS = 4
 
@@ -158,7 +160,7 @@ def label(token: Token, document: Document, own: Counts, rest: Counts) -> bool |
         return token.is_name
     written = token.tokens[token.place]
     word = plain_word(written)
-    if word in OTHERS or len(word) < 2:
+    if len(word) < 2 or (word in OTHERS and not (is_inside(token) and "'" not in word)):
         return False
     if word in NAMES or word in document.names:
         return True
@@ -221,8 +223,10 @@ def make_examples(unknown: Counter[str]) -> tuple[Examples, dict[str, int]]:
         inside.update(own.inside)
         pairs.update(own.pairs)
     for _, own in read:
-        own.small.update({word: count for word, count in own.nouns.items() if not inside[word]})
-        small.update({word: count for word, count in own.nouns.items() if not inside[word]})
+        nouns = {word: count for word, count in own.nouns.items() if not inside[word]}
+        own.small.update(nouns)
+        small.update(nouns)
+    small = Counter({word: count - NAME_SHARE * inside[word] for word, count in small.items()})
     levels, examples = levels_of(small), Examples()
     for document, (found, own) in zip(documents, read, strict=True):
         rest = Counts(small - own.small, inside - own.inside, pairs - own.pairs)
@@ -273,7 +277,10 @@ class Regression:
 
     def _cells(self, examples: Examples) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         cells = [
-            (row, self.places[mark]) for row, marks in enumerate(examples.marks) for mark in marks if mark in self.places
+            (row, self.places[mark])
+            for row, marks in enumerate(examples.marks)
+            for mark in marks
+            if mark in self.places
         ]
         row, column = np.array(cells).T
         return row, column
@@ -319,8 +326,12 @@ def write(examples: Examples, levels: Mapping[str, int]) -> None:
         for mark, place in sorted(model.places.items())
         if abs(model.weights[place]) >= LEAST_WEIGHT
     }
-    words = [" ".join(sorted(word for word, own in levels.items() if own == level)) for level in range(1, len(LEVELS) + 2)]
-    MODEL_FILE.write_text(json.dumps({"weights": weights, "words": words}, ensure_ascii=False, indent=0) + "\n", "utf-8")
+    words = [
+        " ".join(sorted(word for word, own in levels.items() if own == level)) for level in range(1, len(LEVELS) + 2)
+    ]
+    MODEL_FILE.write_text(
+        json.dumps({"weights": weights, "words": words}, ensure_ascii=False, indent=0) + "\n", "utf-8"
+    )
     print(f"{MODEL_FILE.name}: {len(weights)} marks, {len(levels)} words, {MODEL_FILE.stat().st_size:,} bytes")
 
 

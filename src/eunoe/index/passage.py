@@ -64,7 +64,10 @@ def parse_passage(text: str, extractor: EntityExtractor | None = None, graph: Pa
     mentions = [
         *_title_mentions(title, title_keys, extractor),
         *((full.get(name, name), mention) for own in names for name, mention in own.items()),
-        *((full.get(name, name), EntityMention(label, 0)) for name, label in zip(map(entity_key, given), given, strict=True)),
+        *(
+            (full.get(name, name), EntityMention(label, 0))
+            for name, label in zip(map(entity_key, given), given, strict=True)
+        ),
     ]
     labels, scores = _read_mentions(mentions)
     about = title_keys

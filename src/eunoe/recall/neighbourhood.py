@@ -178,7 +178,9 @@ def _find_entity(edges: _Edges, scope: Scope, name: str) -> int:
         if number and counts[number]:
             return number
     visible = (key for key, number in graph.entities.items() if counts[edges.shown[number]])
-    similar = [int(edges.shown[graph.entities[key]]) for key in find_similar_names(entity_key(name), visible, _MAX_SUGGESTIONS)]
+    similar = [
+        int(edges.shown[graph.entities[key]]) for key in find_similar_names(entity_key(name), visible, _MAX_SUGGESTIONS)
+    ]
     labels = " or ".join(dict.fromkeys(edges.label(number) for number in similar))
     hint = f": did you mean {labels}?" if labels else ""
     raise NotFoundError(f"{scope} has no passage that names {show(name)}{hint}")

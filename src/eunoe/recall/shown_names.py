@@ -1,6 +1,6 @@
 """Which entities of a graph are shown as names, and which of them are one: by what all passages of a stream say."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import compress
 from typing import Final
 
@@ -18,8 +18,10 @@ Floats = NDArray[np.float64]
 
 _MAX_SCORE: Final = 0.98
 """No single passage is surer than this."""
-_OTHER_USE_WEIGHT: Final = 1.2
+_OTHER_USE_WEIGHT: Final = 2.0
 """What counts how often a word is no name elsewhere, beside what its own passages say."""
+_MAX_OTHER_USE: Final = 0.8
+"""What can be said for a name by its being no word elsewhere: a word may be rare."""
 _MAX_SENTENCES: Final = 500
 
 
@@ -55,25 +57,39 @@ class ShownNames:
         inside = np.flatnonzero(np.isin(mentions["sentence"], sentences)).tolist()
         holds_key = [key in self._graph.keys[mentions["entity"][place]].split() for place in inside]
         named = len(set(compress(mentions["sentence"][inside].tolist(), holds_key)))
-        return _OTHER_USE_WEIGHT * float(np.log((named + 0.5) / (len(sentences) - named + 0.5)))
+        use = _OTHER_USE_WEIGHT * float(np.log((named + 0.5) / (len(sentences) - named + 0.5)))
+        return min(use, _MAX_OTHER_USE)
 
     def groups(self) -> Ints:
         """For each entity the one that it is shown as."""
         level = load_name_model().level
         likely = np.flatnonzero(self._odds > 0)
         keys = [self._graph.keys[entity] for entity in likely.tolist()]
-        same = group_names(dict(zip(keys, self._counts[likely].tolist(), strict=True)), lambda word: not level(word) or word in GIVEN_NAMES)
+        same = group_names(
+            dict(zip(keys, self._counts[likely].tolist(), strict=True)),
+            lambda word: not level(word) or word in GIVEN_NAMES,
+        )
         shown = np.arange(self._size)
-        for name, full in (*same.items(), *self._overlong(keys, level)):
+        apart = ((name, full) for name, full in same.items() if " " in name or not self._stand_together(name, full))
+        for name, full in (*apart, *self._overlong(level)):
             shown[self._graph.entities[name]] = shown[self._graph.entities[full]]
         return shown
 
-    def _overlong(self, keys: Sequence[str], level: Callable[[str], int]) -> Iterator[tuple[str, str]]:
+    def _stand_together(self, *names: str) -> bool:
+        """Say whether a passage tells two names apart: it would have joined what it holds to be one."""
+        edges = self._graph.edges
+        one, other = (edges["row"][edges["entity"] == self._graph.entities[name]] for name in names)
+        return bool(np.isin(one, other).any())
+
+    def _overlong(self, level: Callable[[str], int]) -> Iterator[tuple[str, str]]:
         """Names that have a word too many in front, or a number behind, with the name alone, which is more frequent."""
-        for key in keys:
+        for key in filter(None, self._graph.keys):
             first, _, rest = key.partition(" ")
             name, _, last = key.rpartition(" ")
-            for short, is_extra in ((rest, bool(level(first)) and not level(rest.partition(" ")[0])), (name, last.isdecimal())):
+            for short, is_extra in (
+                (rest, bool(level(first)) and not level(rest.partition(" ")[0])),
+                (name, last.isdecimal()),
+            ):
                 number = self._graph.entities.get(short, 0)
                 if is_extra and number and self._counts[number] >= self._counts[self._graph.entities[key]]:
                     yield key, short

@@ -176,10 +176,11 @@ def main_keys(sentence: str, entities: Mapping[str, EntityMention]) -> list[str]
 
 
 def _short_forms(key: str) -> list[str]:
-    words = [word for word in key.split() if len(word) > 1 and word not in PERSON_TITLES]
-    if not 3 <= len(words) <= 5 or not LINKS.isdisjoint(words):
+    first, *rest = (word for word in key.split() if word not in PERSON_TITLES or word == key)
+    words = [first, *(word for word in rest if len(word) > 1)]
+    if not 2 <= len(words) <= 5 or not LINKS.isdisjoint(words):
         return []
-    return [f"{words[0]} {words[-1]}", " ".join(words[-2:])]
+    return [short for short in (f"{words[0]} {words[-1]}", " ".join(words[-2:])) if short != key]
 
 
 def load_extractor(spec: Any = "builtin") -> EntityExtractor | None:

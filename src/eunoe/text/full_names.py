@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from eunoe.text.entities import usual_key
-from eunoe.text.names import PERSON_TITLES
+from eunoe.text.names import LINKS, PERSON_TITLES
 from eunoe.text.word_files import word_set
 
 _CONNECTIVES: Final = word_set("and y und et in on at to for")
@@ -34,7 +34,9 @@ def without_title(name: str) -> str:
     ('anna meyer', 'dr meyer')
     """
     words = name.split()
-    while len(words) > 2 and words[0] in PERSON_TITLES and words[-1].isalpha():
+    if not LINKS.isdisjoint(words) or not name[-1:].isalpha():
+        return name
+    while len(words) > 2 and words[0] in PERSON_TITLES:
         del words[0]
     return " ".join(words)
 
@@ -70,7 +72,12 @@ def _by_word(names: Collection[str]) -> dict[str, str]:
     owners: dict[str, set[str]] = {}
     for name in dict.fromkeys(names):
         words = name.split()
-        if not _is_titled(name) and len(words) > 1 and not words[-1].isdecimal() and not _CONNECTIVES.intersection(words):
+        if (
+            not _is_titled(name)
+            and len(words) > 1
+            and not words[-1].isdecimal()
+            and not _CONNECTIVES.intersection(words)
+        ):
             for word in {words[0], words[-1]}:
                 owners.setdefault(word, set()).add(name)
     shortest = {word: min(own, key=lambda name: (len(name), name)) for word, own in owners.items()}

@@ -5,8 +5,8 @@ how common it is in small letters, the words before and after it. `training/name
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, lru_cache
 from math import exp
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -26,10 +26,12 @@ GIVEN_NAMES: Final = load_words("given_names")
 _SHOUTED_SHARE: Final = 0.5
 """With more words all in capitals than this a sentence is shouted, and a capital says nothing."""
 _LEAST_SHOUTED: Final = 3
+_STARTS: Final = frozenset(".:!?…")
 _NO_BREAKS: Final = frozenset(",&-–'’/+")
 _APOSTROPHES: Final = ("'", "’")
-_QUOTES: Final = frozenset("\"“”„«»`*_([{<|「『【")
+_QUOTES: Final = frozenset('"“”„«»`*_([{<|「『【')
 _NEXT_MARKS: Final = frozenset("!,:?;()'\"`|=")
+_MAX_CACHED_WORDS: Final = 1 << 12
 _MAX_WORD_CHARACTERS: Final = 40
 """A longer one is no word that a list could have."""
 
@@ -53,9 +55,11 @@ class NameModel:
 
     def score(self, tokens: Sequence[str], place: int, surroundings: Surroundings) -> float:
         """Return how likely the word at a place is part of a name, 0 to 1."""
-        weight = self._weights.get
         marks = read_marks(tokens, place, surroundings, self.level)
-        return 1 / (1 + exp(-sum(weight(mark, 0.0) for mark in marks)))
+        return 1 / (1 + exp(-sum(map(self._weight, marks))))
+
+    def _weight(self, mark: str) -> float:
+        return self._weights.get(mark, 0.0)
 
     def level(self, word: str) -> int:
         """Return how common a word is in small letters: 0 (hardly seen) to 3, or NEVER_A_NAME."""
@@ -74,6 +78,7 @@ def word_level(word: str, levels: Mapping[str, int]) -> int:
     return level if level or "-" not in word else min(levels.get(part, 0) for part in word.split("-"))
 
 
+@lru_cache(maxsize=_MAX_CACHED_WORDS)
 def plain_word(token: str) -> str:
     """Return a token as words are counted: in small letters, without a full stop or a possessive.
 
@@ -84,42 +89,50 @@ def plain_word(token: str) -> str:
 
 
 def read_surroundings(tokens: Sequence[str], lowercase: frozenset[str], language: int) -> Surroundings:
-    words = [token for token in tokens if token[0].isalpha()]
-    shouted = sum(len(word) > 1 and word.isupper() for word in words)
-    is_shouted = len(words) >= _LEAST_SHOUTED and shouted > _SHOUTED_SHARE * len(words)
+    is_shouted = False
+    if sum(map(str.isupper, tokens)) >= _LEAST_SHOUTED:
+        words = [token for token in tokens if token[0].isalpha()]
+        shouted = sum(len(word) > 1 and word.isupper() for word in words)
+        is_shouted = shouted > _SHOUTED_SHARE * max(len(words), _LEAST_SHOUTED)
     return Surroundings(lowercase, language == GERMAN, is_shouted)
 
 
-def read_marks(tokens: Sequence[str], place: int, around: Surroundings, level_of: Any) -> Iterator[str]:
-    """Yield the marks that the word at a place has."""
-    token = tokens[place]
-    word = plain_word(token)
+def read_marks(
+    tokens: Sequence[str], place: int, around: Surroundings, level_of: Callable[[str], int]
+) -> Iterable[str]:
+    """Return the marks that the word at a place has."""
+    word, shape, is_given, is_owner = _read_spelling(tokens[place])
     level = level_of(word)
-    where = "T" if around.is_shouted else _where(tokens, place)
-    if around.is_german:
-        where = f"de{where}"
-    kind = f"{where}{_shape(token)}{level}"
+    known = "1" if level else "0"
+    position = "T" if around.is_shouted else _position(tokens, place)
+    where = f"de{position}" if around.is_german else position
     following = _next_kind(tokens, place)
-    yield "bias"
-    yield kind
-    yield f"{where}>{following}"
-    yield f"{where[-1]}{level}>{following}"
+    marks = [
+        "bias", f"{where}{shape}{level}", f"{where}>{following}", f"{position}{level}>{following}",
+        f"-{word[-3:]}{known}", f"-{word[-2:]}{known}",
+    ]  # fmt: skip
     if following == "low":
-        yield f"{min(level, 1)}>{plain_word(tokens[place + 1])}"
-    if place and tokens[place - 1][0].isalpha():
-        before = tokens[place - 1]
-        yield f"{'de' * around.is_german}<{plain_word(before)}" if before[0].islower() else f"{where}<cap"
-    if token[-2:-1] in _APOSTROPHES:
-        yield f"{where}own{min(level, 1)}"
-    if word in GIVEN_NAMES:
-        yield f"{where}given"
-        yield f"given>{following}"
+        marks.append(f"{known}>{plain_word(tokens[place + 1])}")
+    before = tokens[place - 1] if place else "."
+    if before[0].isalpha():
+        small = f"<{plain_word(before)}" if before[0].islower() else ""
+        marks.append(f"de{small}" if small and around.is_german else small or f"{where}<cap")
+    if is_owner:
+        marks.append(f"{where}own{known}")
+    if is_given:
+        marks += f"{where}given", f"given>{following}"
     if word in around.lowercase:
-        yield f"{where}lower"
-    if level and where[-1] != "i":
-        yield f"={word}"
-    yield f"-{word[-3:]}{min(level, 1)}"
-    yield f"-{word[-2:]}{min(level, 1)}"
+        marks.append(f"{where}lower")
+    if level and position != "i":
+        marks.append(f"={word}")
+    return marks
+
+
+@lru_cache(maxsize=_MAX_CACHED_WORDS)
+def _read_spelling(token: str) -> tuple[str, str, bool, bool]:
+    """A word as it is counted, its shape, whether people are given it as a name, and whether it owns something."""
+    word = plain_word(token)
+    return word, _shape(token), word in GIVEN_NAMES, token[-2:-1] in _APOSTROPHES
 
 
 def _shape(token: str) -> str:
@@ -133,14 +146,14 @@ def _shape(token: str) -> str:
     return "B" if letters.isupper() else "H"
 
 
-def _where(tokens: Sequence[str], place: int) -> str:
+def _position(tokens: Sequence[str], place: int) -> str:
     """Where in a sentence a word stands: at its start, inside, after a comma, a quote or another mark."""
     if not place:
         return "s"
     before = tokens[place - 1]
     if before[0].isalnum():
         return "i"
-    if not any(token[0].isalnum() for token in tokens[:place]):
+    if before in _STARTS or not any(token[0].isalnum() for token in tokens[:place]):
         return "s"
     return "c" if before in _NO_BREAKS else "q" if before in _QUOTES else "m"
 

@@ -15,7 +15,7 @@ from eunoe.text.word_files import load_groups, word_set
 
 LIKELY: Final = 0.5
 """What is at least so likely a name is shown as one."""
-LEAST_LIKELY: Final = 0.1
+LEAST_LIKELY: Final = 0.03
 """What is less likely a name is none. Between the two recall may still need it, as it needs the title of a film."""
 
 _MAX_LINKS: Final = 3
@@ -30,8 +30,13 @@ _TITLES: Final = load_groups("titles")
 PERSON_TITLES: Final = _TITLES["person"]
 """Of people: a name begins with one, or with several."""
 _ABBREVIATED_TITLES: Final = PERSON_TITLES | _TITLES["part"]
-DATE_WORDS: Final = word_set("of bc ad am pm st nd rd th century mon tue tues wed weds thu thur thurs fri sat sun sept").union(MONTHS, WEEKDAYS)
-_DAYS_AND_MONTHS: Final = DATE_WORDS - word_set("of ad am st")
+_COMPANY_WORDS: Final = _TITLES["company"]
+"""What the name of a company may end with after "&"."""
+DATE_WORDS: Final = word_set(
+    "of bc ad am pm st nd rd th century mon tue tues wed weds thu thur thurs fri sat sun sept"
+    " mondays tuesdays wednesdays thursdays fridays saturdays sundays"
+).union(MONTHS, WEEKDAYS)
+_DAYS_AND_MONTHS: Final = frozenset(MONTHS) | frozenset(WEEKDAYS)
 _LETTER: Final = re.compile(r"[^\W\d_]")
 TOKEN: Final = re.compile(r"[^\W_]+(?:[.'’&\-_/@+#][^\W_]+)*\.?|[^\w\s]|_")
 _INITIALS: Final = re.compile(r"(?:[^\W\d_]\.)+")
@@ -41,7 +46,9 @@ _QUOTE: Final = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{2
 _QUOTE_WORD: Final = re.compile(r"[^\W_][^\s]*")
 _COMPOUND: Final = re.compile(r"\w(?:[\w./-]*\w)?")
 """Words and what stands between them without a blank."""
-_IDENTIFIER_JOINT: Final = re.compile(r"(?:[a-z][A-Z]|[A-Z]{2}[a-z]{2}|\d[^\W\d]|[^\W\d]\d|_[^\W_]|\w/\w|\w\.(?=[a-z]))(?=.)", re.DOTALL)
+_IDENTIFIER_JOINT: Final = re.compile(
+    r"(?:[a-z][A-Z]|[A-Z]{2}[a-z]{2}|\d[^\W\d]|[^\W\d]\d|_[^\W_]|\w/\w|\w\.(?=[a-z]))(?=.)", re.DOTALL
+)
 """What tells an identifier from words, with something after it."""
 _CAMEL_PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _MEASURE: Final = re.compile(r"\d[\d.,/-]*[^\W\d_]{1,4}|\d[\w./-]*(?:-[a-z]+)+")
@@ -71,11 +78,25 @@ def find_names(sentence: str, lowercase: frozenset[str], language: int) -> Itera
     model = load_name_model()
     code = list(_identifiers(sentence, model))
     places = {place for name, start, score in code if score == _IS_CODE for place in range(start, start + len(name))}
-    tokens = [(token[0], token.start(), token.end()) for token in TOKEN.finditer(sentence)]
-    yield from _ScoredWords(sentence, tokens, places, lowercase, language).names()
+    yield from _ScoredWords(sentence, _read_tokens(sentence), places, lowercase, language).names()
     yield from code
     for match in _SPACELESS_NAME.finditer(sentence):
         yield NameCandidate(match[0], match.start(), _IS_SPACELESS)
+
+
+def _read_tokens(sentence: str) -> list[_Token]:
+    """The tokens of a sentence; the name of a company such as "Lowe & Sons" is one."""
+    if "&" not in sentence:
+        return [(match[0], *match.span()) for match in TOKEN.finditer(sentence)]
+    tokens: list[_Token] = []
+    for match in TOKEN.finditer(sentence):
+        token = match[0], match.start(), match.end()
+        if len(tokens) > 1 and tokens[-1][0] == "&" and plain_word(token[0]) in _COMPANY_WORDS:
+            del tokens[-1]
+            start = tokens.pop()[1]
+            token = sentence[start : match.end()], start, match.end()
+        tokens.append(token)
+    return tokens
 
 
 def _quoted_titles(sentence: str) -> Iterator[NameCandidate]:
@@ -90,8 +111,11 @@ def _quoted_titles(sentence: str) -> Iterator[NameCandidate]:
 def _identifiers(sentence: str, model: NameModel) -> Iterator[NameCandidate]:
     for match in _COMPOUND.finditer(sentence):
         name = match[0]
+        if name.isalpha() and name[1:].islower():
+            continue
         if _IDENTIFIER_JOINT.search(name) and _LETTER.search(name):
-            is_called = sentence[match.end() : match.end() + 1] in ("(", "`")
+            after = sentence[match.end() : match.end() + 1]
+            is_called = after == "`" or (after == "(" and "." in name)
             yield NameCandidate(name, match.start(), _IS_CODE if is_called else _identifier_score(name, model))
 
 
@@ -107,17 +131,16 @@ def _identifier_score(name: str, model: NameModel) -> float:
         return _IS_CODE if is_file and not is_known else _IS_HARDLY_CODE if is_known else _MAY_BE_CODE
     if any(map(str.isdecimal, name)):
         return 0.0 if _MEASURE.fullmatch(name) else _MAY_BE_CODE
+    if model.level(name.lower()) == NEVER_A_NAME:
+        return 0.0
     parts = _CAMEL_PART.findall(name)
     is_code = len(parts) > 1 and all(part.isupper() or (len(part) > 2 and model.level(part.lower())) for part in parts)
     return _IS_CODE if is_code else _MAY_BE_CODE
 
 
 def is_capitalised(word: str) -> bool:
-    return (word[0].isupper() or word[0].istitle()) and not _FIRST_PERSON.fullmatch(word)
-
-
-def _is_link(word: str, links: frozenset[str] = LINKS) -> bool:
-    return word.lower() in links and not is_capitalised(word)
+    first = word[0]
+    return (first.isupper() or first.istitle()) and not (first == "I" and _FIRST_PERSON.fullmatch(word))
 
 
 class _ScoredWords:
@@ -135,8 +158,8 @@ class _ScoredWords:
 
     def names(self) -> Iterator[NameCandidate]:
         end = 0
-        for start in range(len(self._words)):
-            if start >= end and self._may_begin(start):
+        for start, word in enumerate(self._words):
+            if start >= end and not word[0].islower() and self._may_begin(start):
                 end = self._without_pronoun(start, self._end_of_run(start))
                 for first, last, score in self._trimmed(start, end):
                     yield from self._parts(first, last, score)
@@ -146,22 +169,29 @@ class _ScoredWords:
 
     def _without_pronoun(self, start: int, end: int) -> int:
         """Where a run ends without an "I" that goes on with what somebody does, as in "Friday I went"."""
-        if end - start < 2 or self._words[end - 1] != "I" or not self._words[end : end + 1] or not self._words[end][0].islower():
+        if (
+            end - start < 2
+            or self._words[end - 1] != "I"
+            or not self._words[end : end + 1]
+            or not self._words[end][0].islower()
+        ):
             return end
         before = plain_word(self._words[end - 2])
-        return end - 1 if before in _DAYS_AND_MONTHS or (end - start == 2 and self._model.level(before)) else end
+        return end - 1 if before in DATE_WORDS or (end - start == 2 and self._model.level(before)) else end
 
     def _score(self, place: int) -> float:
         if place not in self._scores:
             is_word = is_capitalised(self._words[place])
-            self._scores[place] = self._model.score(self._words, place, self._surroundings) if is_word else 0.0
+            score = self._model.score(self._words, place, self._surroundings) if is_word else 0.0
+            # Of German nouns too little was learned to leave one out.
+            self._scores[place] = max(score, LEAST_LIKELY) if self._surroundings.is_german else score
         return self._scores[place]
 
     def _end_of_run(self, last: int) -> int:
         words = self._words
         while not self._ends_name(last):
             after = last + 1
-            while after < len(words) and after - last <= _MAX_LINKS and _is_link(words[after]):
+            while after < len(words) and after - last <= _MAX_LINKS and words[after] in LINKS:
                 after += 1
             if after == len(words) or not self._goes_on(last, after):
                 break
@@ -173,9 +203,23 @@ class _ScoredWords:
         word = self._words[after]
         if self._tokens[after][1] in self._code or (_is_title(word) and not _is_title(self._words[last])):
             return False
-        if plain_word(word) in _DAYS_AND_MONTHS and (word.endswith(".") or not self._model.level(plain_word(self._words[last]))):
+        if plain_word(word) in _DAYS_AND_MONTHS and self._is_date(last, after):
             return False
-        return is_capitalised(word) or (word[0].isdecimal() and after == last + 1)
+        if is_capitalised(word):
+            return True
+        # Part of a larger number, as in 21,500, is no part of a name.
+        is_number = (
+            word[0].isdecimal() and "/" not in word and self._sentence[self._tokens[after][2] :][:1] not in (",", "%")
+        )
+        return is_number and after == last + 1
+
+    def _is_date(self, last: int, after: int) -> bool:
+        """Say whether a day or a month is a date rather than part of a name, as it is in "Black Friday"."""
+        if self._words[after].endswith("."):
+            return True
+        if plain_word(self._words[after]) in MONTHS:
+            return self._words[after + 1 : after + 2] != [] and self._words[after + 1][0].isdecimal()
+        return not self._model.level(plain_word(self._words[last]))
 
     def _ends_name(self, place: int) -> bool:
         word = self._words[place]
@@ -191,26 +235,31 @@ class _ScoredWords:
         first = start
         # Only where a sentence may begin does a capital not tell a name from a stop word.
         if start == 0 or not self._words[start - 1][0].isalnum():
-            while first < end and self._is_hardly_first(first, first == start):
+            while first < end and self._is_hardly_first(first, end, first == start):
                 first += 1
-            if first > start and end - start > 1 and is_capitalised(self._words[start + 1]):
-                if fold(self._words[start]) not in self._stop_words:
-                    yield start, end, self._score(start)
-                elif end - start > 2:
-                    yield start, end, _MAY_BE_TITLE
+            if start < first and end - start > 1 and self._may_be_title(start, end):
+                yield start, end, max(_MAY_BE_TITLE, self._score(start))
         if first < end:
-            yield first, end, max(map(self._score, range(first, end)))
+            score = self._score(first)
+            yield first, end, score if score >= LIKELY or end - first == 1 else max(score, self._score(end - 1))
         elif end == start + 1:
             yield start, end, self._score(start)
 
-    def _is_hardly_first(self, place: int, is_start: bool) -> bool:
+    def _may_be_title(self, start: int, end: int) -> bool:
+        """Say whether a run may be a title, with words in front that are hardly part of a name."""
+        if fold(self._words[start]) in self._stop_words:
+            return end - start > 2 and is_capitalised(self._words[start + 1])
+        return True
+
+    def _is_hardly_first(self, place: int, end: int, is_start: bool) -> bool:
         word = self._words[place]
         folded = fold(word)
-        if (folded in self._stop_words and folded not in GIVEN_NAMES) or _is_link(word) or word[0].isdecimal():
+        if (folded in self._stop_words and folded not in GIVEN_NAMES) or word in LINKS or word[0].isdecimal():
             return True
-        if not is_start:
-            return self._model.level(plain_word(word)) == NEVER_A_NAME
-        return self._score(place) < LIKELY and not _is_title(word)
+        if self._surroundings.is_german:
+            return self._score(place) < LIKELY
+        is_rare = end - place > 1 and not self._model.level(plain_word(word))
+        return is_start and not is_rare and not _is_title(word) and self._score(place) < LIKELY
 
     def _likely_parts(self, start: int, end: int) -> Iterator[tuple[int, int, float]]:
         for is_likely, places in groupby(range(start, end), lambda place: self._score(place) >= LIKELY):
@@ -222,11 +271,13 @@ class _ScoredWords:
         """Yield a run and what its links join. Names beside each other, or a name and its place, are not one name."""
         run = self._tokens[first:end]
         words = self._words[first:end]
-        if _LINKS_BETWEEN_NAMES.isdisjoint(words) and not ("to" in words and self._words[first - 1 : first] == ["from"]):
+        if _LINKS_BETWEEN_NAMES.isdisjoint(words) and not (
+            "to" in words and self._words[first - 1 : first] == ["from"]
+        ):
             yield self._candidate(run, score)
         if len(run) > 1 and words[-1][0].isdecimal() and LINKS.isdisjoint(words):
             yield self._candidate(run[:-1], score)
-        for part in _split_at_links(run, _LOOSE_LINKS) if any(map(_is_link, words)) else ():
+        for part in _split_at_links(run, _LOOSE_LINKS) if not LINKS.isdisjoint(words) else ():
             for smaller in (part, *_split_at_links(part, _TIGHT_LINKS)):
                 # "Sons" of "Lowe & Sons" is a word, and no name by itself.
                 word = plain_word(smaller[0][0])
@@ -243,11 +294,11 @@ def _is_title(word: str) -> bool:
 
 
 def _split_at_links(run: Sequence[_Token], links: frozenset[str]) -> Iterator[Sequence[_Token]]:
-    for is_link, tokens in groupby(run, lambda token: _is_link(token[0], links)):
+    for is_link, tokens in groupby(run, lambda token: token[0] in links):
         part = [] if is_link else list(tokens)
-        while part and _is_link(part[0][0]):
+        while part and part[0][0] in LINKS:
             del part[0]
-        while part and _is_link(part[-1][0]):
+        while part and part[-1][0] in LINKS:
             del part[-1]
         if part:
             yield part
