@@ -11,6 +11,7 @@ from eunoe.text import analyzer, entities
 from eunoe.text.entities import EntityExtractor, EntityMention, entity_key
 from eunoe.text.full_names import find_full_names
 from eunoe.text.languages import detect_language, is_stop_word
+from eunoe.text.names import LEAST_LIKELY, LIKELY
 from eunoe.text.scripts import SPACELESS_BLOCKS
 from eunoe.text.sentences import split_sentences
 
@@ -59,7 +60,7 @@ def parse_passage(text: str, extractor: EntityExtractor | None = None, graph: Pa
     given = list(chain(graph.entities, *map(_ends, graph.triples)))
     names = [_add_given(entities.find_entities(part, lowercase, extractor, language), part, given) for part in parts]
     title_keys = entities.title_keys(title)
-    likely = (name for own in names for name, mention in own.items() if mention.score >= entities.LIKELY)
+    likely = (name for own in names for name, mention in own.items() if mention.score >= LIKELY)
     full = find_full_names([*title_keys[-1:], *likely])
     mentions = [
         *_title_mentions(title, title_keys, extractor),
@@ -85,7 +86,7 @@ def _title_mentions(
 ) -> Iterator[tuple[str, EntityMention]]:
     """A title is what its text is about, whether it is a name or not."""
     names = entities.find_entities(title, extractor=extractor) if keys else {}
-    score = max((names[key].score for key in keys if key in names), default=entities.LEAST_LIKELY)
+    score = max((names[key].score for key in keys if key in names), default=LEAST_LIKELY)
     return ((key, EntityMention(title, 0, score)) for key in keys)
 
 

@@ -69,7 +69,7 @@ class ShownNames:
             dict(zip(keys, self._counts[likely].tolist(), strict=True)),
             lambda word: not level(word) or word in GIVEN_NAMES,
         )
-        shown = np.arange(self._size)
+        shown = np.arange(self._size, dtype=np.int32)
         apart = ((name, full) for name, full in same.items() if " " in name or not self._stand_together(name, full))
         for name, full in (*apart, *self._overlong(level)):
             shown[self._graph.entities[name]] = shown[self._graph.entities[full]]

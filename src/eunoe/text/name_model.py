@@ -1,4 +1,4 @@
-"""How likely a word with a capital is part of a name: a small model that looks at its spelling and at what is around it.
+"""How likely a word with a capital is part of a name: a small model looks at its spelling and at what is around it.
 
 It is a logistic regression over marks that a word has or has not: where it stands in its sentence, how it is written,
 how common it is in small letters, the words before and after it. `training/names.py` makes its file.

@@ -15,7 +15,7 @@ from eunoe.text.word_files import load_groups, word_set
 
 LIKELY: Final = 0.5
 """What is at least so likely a name is shown as one."""
-LEAST_LIKELY: Final = 0.03
+LEAST_LIKELY: Final = 0.1
 """What is less likely a name is none. Between the two recall may still need it, as it needs the title of a film."""
 
 _MAX_LINKS: Final = 3
@@ -257,7 +257,7 @@ class _ScoredWords:
         if (folded in self._stop_words and folded not in GIVEN_NAMES) or word in LINKS or word[0].isdecimal():
             return True
         if self._surroundings.is_german:
-            return self._score(place) < LIKELY
+            return place < end - 1 and self._score(place) < LIKELY
         is_rare = end - place > 1 and not self._model.level(plain_word(word))
         return is_start and not is_rare and not _is_title(word) and self._score(place) < LIKELY
 
