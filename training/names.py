@@ -13,6 +13,7 @@ other documents, so that the model learns what to do with words it has not seen.
 import argparse
 import ast
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -44,6 +45,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 NAMES, OTHERS = load_words("names", HERE / "labels"), load_words("no_names", HERE / "labels") - GIVEN_NAMES
 """Words that begin sentences, labelled by hand."""
+_CODE = re.compile(r"```.*?```|`[^`\n]*`|>>>.*?(?=\n\n|\Z)", re.DOTALL)
+"""Code in pages and docstrings, whose examples write names in small letters."""
 LANGUAGE_CODES = {"de": "german", "es": "spanish", "fr": "french", "it": "italian", "pt": "portuguese"}
 LEVELS = (4, 12, 50)
 """So often a word stands in small letters at each level."""
@@ -96,7 +99,8 @@ def read_documents() -> Iterator[Document]:
         lines = [line.split(" | ", 2)[2] for line in path.read_text("utf-8").splitlines() if line.count(" | ") == 2]
         yield Document(path.stem, 0, lines)
     for path in sorted((ROOT / "docs").rglob("*.md")):
-        yield Document(str(path.relative_to(ROOT)), 0, path.read_text("utf-8").split("\n\n"))
+        prose = _CODE.sub(" ", path.read_text("utf-8"))
+        yield Document(str(path.relative_to(ROOT)), 0, prose.split("\n\n"))
     for folder in sorted((ROOT / "src" / "eunoe").iterdir()):
         texts = [text for path in sorted(folder.rglob("*.py")) for text in _docstrings(path)]
         yield Document(folder.name, 0, texts)
@@ -106,7 +110,7 @@ def read_documents() -> Iterator[Document]:
 def _docstrings(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            yield ast.get_docstring(node) or ""
+            yield _CODE.sub(" ", ast.get_docstring(node) or "")
 
 
 def _translations() -> Iterator[Document]:

@@ -1,6 +1,6 @@
 """Which names mean the same: a short one and the full one, with a title and without, with initials and without."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from eunoe.text.entities import usual_key
@@ -109,7 +109,7 @@ def group_names(counts: Mapping[str, int], may_be_person: Callable[[str], bool])
     {'oppenheimer': 'robert j oppenheimer'}
     """
     people = [name for name in counts if _is_full_name(name) and all(map(may_be_person, name.split()))]
-    same = _same_but_initials(people)
+    same = {short: full for short, full in _with_initials(people).items() if short in counts}
     owners: dict[str, set[str]] = {}
     for name in people:
         words = without_initials(name).split()
@@ -138,22 +138,3 @@ def _is_full_name(name: str) -> bool:
     words = without_title(name).split()
     is_written_out = sum(len(word) > 1 for word in words) > 1
     return len(words) < 5 and is_written_out and name.replace(" ", "").isalpha() and words[0] not in PERSON_TITLES
-
-
-def _same_but_initials(names: Iterable[str]) -> dict[str, str]:
-    """The longest name for each that differs from it in initials only, unless two of them have different ones."""
-    groups: dict[str, list[str]] = {}
-    for name in names:
-        groups.setdefault(without_initials(name), []).append(name)
-    same: dict[str, str] = {}
-    for own in groups.values():
-        longest = max(own, key=len)
-        if all(_is_part(name.split(), longest.split()) for name in own):
-            same |= {name: longest for name in own if name != longest}
-    return same
-
-
-def _is_part(words: Sequence[str], longer: Sequence[str]) -> bool:
-    """Whether words stand in this order in a longer name."""
-    rest = iter(longer)
-    return all(word in rest for word in words)

@@ -11,7 +11,7 @@ from eunoe.text.languages import stop_words_and_english
 from eunoe.text.name_model import GIVEN_NAMES, NEVER_A_NAME, NameModel, load_name_model, plain_word, read_surroundings
 from eunoe.text.normalize import fold
 from eunoe.text.scripts import SPACELESS_NAMES
-from eunoe.text.word_files import load_groups, word_set
+from eunoe.text.word_files import load_groups, load_words, word_set
 
 LIKELY: Final = 0.5
 """What is at least so likely a name is shown as one."""
@@ -53,7 +53,7 @@ _IDENTIFIER_JOINT: Final = re.compile(
 _CAMEL_PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _MEASURE: Final = re.compile(r"\d[\d.,/-]*[^\W\d_]{1,4}|\d[\w./-]*(?:-[a-z]+)+")
 """A number with a unit, or in a word such as 20th-century."""
-_FILE_NAME: Final = re.compile(r"\w[\w.-]*\.(?:[a-z][a-z0-9]{1,4}|[a-z])")
+_FILE_ENDINGS: Final = load_words("file_endings")
 _SPACELESS_NAME: Final = re.compile(SPACELESS_NAMES)
 
 _IS_CODE, _MAY_BE_CODE, _IS_HARDLY_CODE = 0.95, 0.7, 0.2
@@ -126,9 +126,9 @@ def _identifier_score(name: str, model: NameModel) -> float:
     if "/" in name and name.replace("/", "").isalpha():
         return _IS_HARDLY_CODE
     if "/" in name or "." in name:
-        is_file = _FILE_NAME.fullmatch(name.rpartition("/")[2])
-        is_known = all(map(model.level, words))
-        return _IS_CODE if is_file and not is_known else _IS_HARDLY_CODE if is_known else _MAY_BE_CODE
+        if name.rpartition(".")[2] in _FILE_ENDINGS:
+            return _IS_CODE
+        return _IS_HARDLY_CODE if all(map(model.level, words)) else _MAY_BE_CODE
     if any(map(str.isdecimal, name)):
         return 0.0 if _MEASURE.fullmatch(name) else _MAY_BE_CODE
     if model.level(name.lower()) == NEVER_A_NAME:
