@@ -146,3 +146,31 @@ def test_an_unknown_name_is_told_with_what_is_near(memory: Memory, ids: list[str
 def test_what_makes_no_sense_is_refused(memory: Memory, wrong: dict[str, object]) -> None:
     with pytest.raises(InputError):
         memory.graph.neighbours(ATLAS, **wrong)  # type: ignore[arg-type]
+
+
+def test_what_only_begins_a_sentence_is_not_shown(memory: Memory) -> None:
+    memory.remember_many(
+        ATLAS, ["Thanks, Caroline! Wow.", "Hey Caroline, Thanks a lot!", "Caroline said thanks to Melanie."]
+    )
+    assert {entity.name for entity in memory.graph.neighbours(ATLAS).entities} == {"Caroline", "Melanie"}
+
+
+def test_one_person_under_several_names_is_shown_once(memory: Memory) -> None:
+    memory.remember_many(
+        ATLAS,
+        [
+            "They met Dr. Robert J. Oppenheimer in Rome.",
+            "He wrote to Oppenheimer about Bergen.",
+            "She knew Robert Oppenheimer in Lisbon.",
+        ],
+    )
+    found = memory.graph.neighbours(ATLAS, "Oppenheimer")
+    assert found.entities[0].passages == 3
+    assert {"Rome", "Bergen", "Lisbon"} <= {entity.name for entity in found.entities}
+
+
+def test_two_people_of_one_surname_stay_two(memory: Memory) -> None:
+    memory.remember_many(
+        ATLAS, ["They met Anna Meyer in Rome.", "They met Tom Meyer in Bergen.", "They met Meyer in Lisbon."]
+    )
+    assert memory.graph.neighbours(ATLAS, "Meyer").entities[0].passages == 1

@@ -143,7 +143,7 @@ def test_any_text_can_be_read(text: str) -> None:
     ("text", "found"),
     [
         ("Ticket: Stone Harbour is dark.", "stone harbour"),
-        ("Ticket: Slow search. Added an index in Postgres.", "postgres"),
+        ("Ticket: Slow search. Added an index in Postgres.", "postgresql"),
         ("It is done.\nRoot Cause: the clock of Greta Lindqvist", "greta lindqvist"),
         ("Ticket: Webhooks retry. Failed webhooks come again. Another one did not.", ""),
         ("Rebuilt the index with Greta Lindqvist.", "greta lindqvist"),

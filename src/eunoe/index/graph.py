@@ -51,7 +51,7 @@ class EntityGraph:
         """Keys of entities by their numbers."""
         self.seqs: list[int] = [-1]
         """Numbers of the records, by row."""
-        self.edges = Table(row=np.int32, entity=np.int32, weight=np.float32)
+        self.edges = Table(row=np.int32, entity=np.int32, weight=np.float32, score=np.float32)
         self.sentences = Table(row=np.int32)
         self.mentions = Table(sentence=np.int32, entity=np.int32)
         self.words = Table(sentence=np.int32, term=np.uint32)
@@ -174,6 +174,7 @@ class EntityGraph:
             row=[row] * len(entities),
             entity=list(entities.values()),
             weight=[TITLE_WEIGHT if name in passage.about else 1.0 for name in entities],
+            score=[passage.scores[name] for name in entities],
         )
         sentences = self.sentences.append(row=[row] * len(passage.sentences))
         numbers = np.arange(sentences.start, sentences.stop)

@@ -1,7 +1,7 @@
 """A passage: a text as the entity graph reads it, with its sentences, the entities in them, and what it is about."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -9,7 +9,9 @@ from zlib import crc32
 from eunoe.model.graph import PassageGraph, Triple
 from eunoe.text import analyzer, entities
 from eunoe.text.entities import EntityExtractor, EntityMention, entity_key
+from eunoe.text.full_names import find_full_names
 from eunoe.text.languages import detect_language, is_stop_word
+from eunoe.text.names import LEAST_LIKELY, LIKELY
 from eunoe.text.scripts import SPACELESS_BLOCKS
 from eunoe.text.sentences import split_sentences
 
@@ -18,7 +20,6 @@ NO_GRAPH: Final = PassageGraph()
 _MAX_SENTENCES: Final = 400
 _MAX_SENTENCE_CHARACTERS: Final = 4000
 _SPACELESS: Final = re.compile(f"[{SPACELESS_BLOCKS}]")
-_CONNECTIVES: Final = frozenset({"and", "y", "und", "et", "in", "on", "at", "to", "for"})
 
 
 class Sentence(NamedTuple):
@@ -36,6 +37,8 @@ class Passage(NamedTuple):
     about: tuple[str, ...]
     """Keys of the entities that the text is about: its title, or else the first entity in it."""
     sentences: tuple[Sentence, ...]
+    scores: dict[str, float]
+    """How likely each entity is a name, 0 to 1, by its key."""
 
 
 def term_number(term: str) -> int:
@@ -57,18 +60,44 @@ def parse_passage(text: str, extractor: EntityExtractor | None = None, graph: Pa
     given = list(chain(graph.entities, *map(_ends, graph.triples)))
     names = [_add_given(entities.find_entities(part, lowercase, extractor, language), part, given) for part in parts]
     title_keys = entities.title_keys(title)
-    full = _full_names([*title_keys[-1:], *chain.from_iterable(names)])
-    labels = dict.fromkeys(title_keys, title)
-    labels_in_text = [(name, mention.label) for own in names for name, mention in own.items()]
-    for name, label in (*labels_in_text, *zip(map(entity_key, given), given, strict=True)):
-        labels.setdefault(full.get(name, name), label)
+    likely = (name for own in names for name, mention in own.items() if mention.score >= LIKELY)
+    full = find_full_names([*title_keys[-1:], *likely])
+    mentions = [
+        *_title_mentions(title, title_keys, extractor),
+        *((full.get(name, name), mention) for own in names for name, mention in own.items()),
+        *(
+            (full.get(name, name), EntityMention(label, 0))
+            for name, label in zip(map(entity_key, given), given, strict=True)
+        ),
+    ]
+    labels, scores = _read_mentions(mentions)
     about = title_keys
     if parts and not title_keys:
         about = [full.get(name, name) for name in entities.main_keys(parts[0], names[0])]
         labels |= {name: labels.get(name, labels[about[0]]) for name in about}
+        scores |= {name: scores.get(name, scores[about[0]]) for name in about}
     triples = [(" ".join(triple), map(entity_key, _ends(triple))) for triple in graph.triples]
     lines = [_sentence(*pair, full, language) for pair in (*zip(parts, names, strict=True), *triples)]
-    return Passage(labels, tuple(dict.fromkeys(about)), tuple(lines))
+    return Passage(labels, tuple(dict.fromkeys(about)), tuple(lines), scores)
+
+
+def _title_mentions(
+    title: str, keys: Sequence[str], extractor: EntityExtractor | None
+) -> Iterator[tuple[str, EntityMention]]:
+    """A title is what its text is about, whether it is a name or not."""
+    names = entities.find_entities(title, extractor=extractor) if keys else {}
+    score = max((names[key].score for key in keys if key in names), default=LEAST_LIKELY)
+    return ((key, EntityMention(title, 0, score)) for key in keys)
+
+
+def _read_mentions(mentions: Iterable[tuple[str, EntityMention]]) -> tuple[dict[str, str], dict[str, float]]:
+    """The labels of entities as first written, and their best scores."""
+    labels: dict[str, str] = {}
+    scores: dict[str, float] = {}
+    for key, mention in mentions:
+        labels.setdefault(key, mention.label)
+        scores[key] = max(scores.get(key, 0.0), round(mention.score, 3))
+    return labels, scores
 
 
 def _ends(triple: Triple) -> tuple[str, str]:
@@ -97,15 +126,3 @@ def _add_given(names: dict[str, EntityMention], part: str, given: Sequence[str])
     }
     merged = {name: mention for name, mention in starts.items() if is_within(name, words)} | names
     return dict(sorted(merged.items(), key=lambda item: item[1].start))
-
-
-def _full_names(names: Iterable[str]) -> dict[str, str]:
-    """Full names by their first and last words, where only one name has the word, or several that hold the same one:
-    a person is named in full once."""
-    owners: dict[str, set[str]] = {}
-    for name in dict.fromkeys(names):
-        words = name.split()
-        for word in {words[0], words[-1]} if len(words) > 1 and not _CONNECTIVES.intersection(words) else ():
-            owners.setdefault(word, set()).add(name)
-    shortest = {word: min(found, key=lambda name: (len(name), name)) for word, found in owners.items()}
-    return {word: short for word, short in shortest.items() if all(short in name for name in owners[word])}

@@ -19,7 +19,7 @@ from eunoe.recall.query import Question, Synonyms, expand_words, term_group
 from eunoe.recall.ranking_recipes import GraphConfidence, GraphWeights
 from eunoe.recall.reasons import Reasons, ranked_reasons
 from eunoe.text import analyzer
-from eunoe.text.entities import spaceless_keys
+from eunoe.text.entities import spaceless_keys, usual_key
 from eunoe.text.languages import detect_language, stop_words_and_english
 from eunoe.text.normalize import fold
 
@@ -234,7 +234,7 @@ def _find_entities(query: str, graph: EntityGraph, view: GraphView) -> dict[int,
     start = 0
     while start < len(tokens):
         for end in range(min(len(tokens), start + _MAX_NAME_WORDS), start, -1):
-            entity = graph.entities.get(" ".join(folded[start:end]), 0)
+            entity = graph.entities.get(usual_key(" ".join(folded[start:end])), 0)
             if entity and view.passage_counts[entity] and _may_be_name(tokens, folded, start, end, stop_words):
                 found[entity] = any(token[0].isupper() for token in tokens[max(start, 1) : end])
                 start = end

@@ -17,10 +17,11 @@ from eunoe.model.graph import Entity, GraphSize, Link, Mention, Neighbourhood, P
 from eunoe.model.scope import Scope
 from eunoe.model.validation import show
 from eunoe.recall.request import NO_FILTER
+from eunoe.recall.shown_names import ShownNames
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import PassageGraphRecord
-from eunoe.text.entities import entity_key, title_keys
+from eunoe.text.entities import entity_key, title_keys, usual_key
 from eunoe.text.similar_names import find_similar_names
 
 Floats = NDArray[np.float64]
@@ -71,11 +72,14 @@ class _Edges:
         rows = index.graph_rows(self.graph)
         visible = (rows >= 0) & np.append(NO_FILTER.mask(index, time()), False).take(rows)
         self.visible_rows: list[int] = np.flatnonzero(visible).tolist()
+        self.names = ShownNames(self.graph, visible)
+        self.shown = self.names.groups()
+        """For each entity the one that it is shown as."""
         edges = self.graph.edges
         is_visible = visible.take(edges["row"])
-        self.row: Ints = edges["row"][is_visible]
-        self.entity: Ints = edges["entity"][is_visible]
-        self.weight: Floats = edges["weight"][is_visible].astype(np.float64)
+        self.row, self.entity, self.weight = _merge(
+            edges["row"][is_visible], self.shown.take(edges["entity"][is_visible]), edges["weight"][is_visible]
+        )
         self.row_count, self.entity_count = self.graph.rows, len(self.graph.keys)
         self.passage_counts = np.bincount(self.entity, minlength=self.entity_count)
         """How many rows have each entity."""
@@ -119,11 +123,26 @@ class _Edges:
     def _spellings(self, entity: int) -> Iterator[str]:
         places = np.flatnonzero(self.entity == entity)
         order = places[np.argsort(-self.weight[places], kind="stable")][:_MAX_SPELLINGS]
-        return (self.graph.label_in(row, entity) for row in self.row[order].tolist())
+        for row in self.row[order].tolist():
+            own = [number for number, _ in self.graph.entities_at(row) if self.shown[number] == entity]
+            yield self.graph.label_in(row, entity if entity in own else own[0])
+
+    def keys_of(self, seq: int) -> list[str]:
+        """The keys under which the entities of a passage are shown."""
+        numbers = [self.graph.entities[key] for key in self.graph.entities_of(seq)]
+        return [self.graph.keys[number] for number in self.shown[numbers].tolist()]
 
     def describe(self, entity: int, weight: float, distance: int) -> Entity:
         passages = int(self.passage_counts[entity])
         return Entity(self.graph.keys[entity], self.label(entity), passages, round(weight, 3), distance)
+
+
+def _merge(row: Ints, entity: Ints, weight: NDArray[np.float32]) -> tuple[Ints, Ints, Floats]:
+    """Each edge once, with its greatest weight."""
+    order = np.lexsort((-weight, entity, row))
+    row, entity = row[order], entity[order]
+    is_first = np.append(np.ones(min(len(row), 1), np.bool_), (np.diff(row) != 0) | (np.diff(entity) != 0))
+    return row[is_first], entity[is_first], weight[order][is_first].astype(np.float64)
 
 
 def _best_connected(store: Store, edges: _Edges, limit: int) -> Neighbourhood:
@@ -155,11 +174,13 @@ def _find_entity(edges: _Edges, scope: Scope, name: str) -> int:
     """The number of an entity, however it is written."""
     graph, counts = edges.graph, edges.passage_counts
     for spelling in (entity_key(name), *title_keys(name)):
-        number = graph.entities.get(spelling, 0)
+        number = int(edges.shown[graph.entities.get(usual_key(spelling), 0)])
         if number and counts[number]:
             return number
-    visible = (key for key, number in graph.entities.items() if counts[number])
-    similar = [graph.entities[key] for key in find_similar_names(entity_key(name), visible, _MAX_SUGGESTIONS)]
+    visible = (key for key, number in graph.entities.items() if counts[edges.shown[number]])
+    similar = [
+        int(edges.shown[graph.entities[key]]) for key in find_similar_names(entity_key(name), visible, _MAX_SUGGESTIONS)
+    ]
     labels = " or ".join(dict.fromkeys(edges.label(number) for number in similar))
     hint = f": did you mean {labels}?" if labels else ""
     raise NotFoundError(f"{scope} has no passage that names {show(name)}{hint}")
@@ -174,7 +195,7 @@ def _strongest(edges: _Edges, ties: Floats, limit: int, known: Sequence[int] = (
         if len(chosen) >= limit or ties[number] <= 0:
             break
         form = edges.form(number)
-        if form not in forms:
+        if form not in forms and edges.names.is_name(number):
             forms.add(form)
             chosen.append(number)
     return chosen
@@ -221,7 +242,7 @@ def _passage_graphs(store: Store, edges: _Edges, rows: Iterable[int]) -> Iterato
 def _shown_key(edges: _Edges, row: int, name: str, shown: Mapping[tuple[str, int], str]) -> str:
     """The key under which an entity of a row is shown; empty if it is not. A single word may stand for the one name of
     the row that begins or ends with it."""
-    own = {edges.graph.keys[number]: number for number, _ in edges.graph.entities_at(row)}
+    own = {edges.graph.keys[number]: int(edges.shown[number]) for number, _ in edges.graph.entities_at(row)}
     key = entity_key(name)
     full = [key] if key in own else [each for each in own if key in (each.split()[0], each.split()[-1])]
     forms = {shown.get(edges.form(own[each]), "") for each in full}
@@ -241,7 +262,7 @@ def _passages(store: Store, edges: _Edges, start: int, keys: Sequence[str], limi
             kind=record.kind,
             text=record.text,
             about=by_seq[record.seq] > 1,
-            keys=tuple(name for name in edges.graph.entities_of(record.seq) if name in shown),
+            keys=tuple(dict.fromkeys(name for name in edges.keys_of(record.seq) if name in shown)),
         )
         for record in (records[seq] for seq in order if seq in records)
     )

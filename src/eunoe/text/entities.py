@@ -1,79 +1,61 @@
 # ruff: noqa: RUF001
-"""Entities in a text, found without a model: what is written like a name, in any script."""
+"""Entities in a text, found without a language model: what is written like a name, in any script."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import chain, dropwhile, groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from eunoe.errors import InputError
 from eunoe.model.validation import show
-from eunoe.text.dates import MONTHS, WEEKDAYS
 from eunoe.text.languages import ENGLISH, stop_words_and_english
+from eunoe.text.name_model import GIVEN_NAMES
+from eunoe.text.names import DATE_WORDS, LEAST_LIKELY, LIKELY, LINKS, PERSON_TITLES, NameCandidate, find_names
 from eunoe.text.normalize import fold
 from eunoe.text.scripts import SPACELESS_NAMES
-from eunoe.text.word_files import load_words, word_set
+from eunoe.text.word_files import load_table, word_set
+
+ENTITY_READER_VERSION: Final = 2
+"""Counts up whenever the same text gives other entities. What is kept of a passage is then read anew."""
 
 EntityExtractor = Callable[[str], Iterable[tuple[str, int]]]
 """From a sentence to the names in it, each with the place where it starts."""
 
-_MAX_LINKS: Final = 3
-_MAX_QUOTED_WORDS: Final = 10
 _MAX_NAME_CHARACTERS: Final = 120
 _MAX_HEADING_WORDS: Final = 16
 _OPENING_CHARACTERS: Final = 240
 """Where a text says what its subject is also known as."""
 
 _ARTICLES: Final = word_set("the a an")
-_TIGHT_LINKS: Final = word_set("of de la von van der den du des di da del della dos das le el al bin ibn zu zum av och")
-"""Small words within one name."""
-_LOOSE_LINKS: Final = word_set("and & in on at to for the y")
-"""Small words within one name or between two."""
-_LINKS: Final = _TIGHT_LINKS | _LOOSE_LINKS
-_LINKS_BETWEEN_NAMES: Final = word_set("and & in on at y")
-_TITLES: Final = word_set("st. dr. mr. mrs. ms. jr. sr. mt. no. vol. ft. lt. col. gen. rev. prof. capt.")
-_SENTENCE_OPENERS: Final = load_words("sentence_openers")
-_DATE_WORDS: Final = word_set("of bc ad am pm st nd rd th century").union(MONTHS, WEEKDAYS)
 _NUMBER: Final = re.compile(r"\d+(?:st|nd|rd|th|s)?")
 _WORD: Final = re.compile(r"[^\W_]+")
-_LETTER: Final = re.compile(r"[^\W\d_]")
 _LETTERS: Final = re.compile(r"(?<![^\W_])[^\W\d_]+")
-_TOKEN: Final = re.compile(r"[^\W_]+(?:[.'’&\-_/@+#][^\W_]+)*\.?|[^\w\s]|_")
-_INITIALS: Final = re.compile(r"(?:[^\W\d_]\.)+")
+_GIVEN_NAMES: Final = GIVEN_NAMES - DATE_WORDS
+_DATE_PARTS: Final = DATE_WORDS | {"to", "and"}
+_SPELLINGS: Final = load_table("spellings")
 _POSSESSIVE: Final = re.compile(r"['’´`]s\b|['’´`](?=\s|$)", re.IGNORECASE)
+_LAST_POSSESSIVE: Final = re.compile(r"(?:['’´`]s|['’´`])$", re.IGNORECASE)
 _APOSTROPHE: Final = re.compile(r"['’´`]")
-_FIRST_PERSON: Final = re.compile(r"I['’´`](?:d|ll|m|ve)")
-"""Written with a capital wherever it stands, and no name."""
 _BRACKET: Final = re.compile(r"(?<!\s)\s*+[(（\[【][^)）\]】]{0,200}+[)）\]】]")
 """A longer one is no part of a title."""
-_QUOTE: Final = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{2,80})[\"”“»」』]")
-_COMPOUND: Final = re.compile(r"\w(?:[\w./-]*\w)?")
-"""Words and what stands between them without a blank."""
-_IDENTIFIER_JOINT: Final = re.compile(r"(?:[a-z][A-Z]|\d[^\W\d]|[^\W\d]\d|_[^\W_]|\w/\w|\w\.(?=[a-z]))(?=.)", re.DOTALL)
-"""What tells an identifier from words, with something after it."""
 _SPACELESS_NAME: Final = re.compile(SPACELESS_NAMES)
 _KNOWN_AS: Final = re.compile(r"(?:known|referred to|credited|billed) as (?:the )?[\"“]? ?|(?:aka|a\.k\.a\.|alias) ")
 _LABEL: Final = re.compile(
     r"\s*[^\W\d_]+(?: [^\W\d_]+)?:\s+(?!(?:(?:[^\Wa-z_]\S*|an?|the|of|in|on|to|for|and|&) ){1,12}(?:is|was) an?\b)"
 )
 """A word or two and a colon, unless a title goes on there that the sentence is about."""
-_BEFORE_THING: Final = re.compile(r" (?:an?|the|this|these|those|all|no|its|our|my|your|his|her|their) [a-z]")
 _END_MARKS: Final = (*".!?:;,…。！？：；،؟۔।",)
 _SPACY_NUMBERS: Final = frozenset({"DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL"})
 
 
-_Token = tuple[str, int, int]
-"""A word, its start and its end."""
-
-
 class EntityMention(NamedTuple):
-    """A name as written, and where it starts."""
+    """A name as written, where it starts, and how likely it is a name, 0 to 1."""
 
     label: str
     start: int
+    score: float = 1.0
 
 
 class Heading(NamedTuple):
@@ -95,6 +77,15 @@ def entity_key(name: str) -> str:
     return " ".join(words)
 
 
+def usual_key(key: str) -> str:
+    """Return the key under which a name of several spellings is known.
+
+    >>> usual_key("postgres"), usual_key("anna")
+    ('postgresql', 'anna')
+    """
+    return _SPELLINGS.get(key, key)
+
+
 def title_keys(title: str) -> list[str]:
     """Return the keys a title stands for: as it is, without its bracket, and up to its comma.
 
@@ -102,8 +93,8 @@ def title_keys(title: str) -> list[str]:
     ['van hook north dakota town', 'van hook north dakota', 'van hook']
     """
     bare = _BRACKET.sub("", title).strip()
-    keys = dict.fromkeys(map(entity_key, (title, bare, bare.partition(",")[0])))
-    return [key for key in keys if key]
+    keys = map(entity_key, (title, bare, bare.partition(",")[0]))
+    return [key for key in dict.fromkeys(map(usual_key, keys)) if key]
 
 
 def spaceless_keys(text: str) -> list[str]:
@@ -138,36 +129,36 @@ def find_entities(
     """Return the names in a sentence by their keys, in the order in which they start.
 
     `lowercase` are words that the text also has in lower case: alone, such a word is no name. Nor is a label in front,
-    as in "Ticket: ...", or a single word that merely begins the sentence.
+    as in "Ticket: ...". What an extractor finds is a name.
 
     >>> list(find_entities("In 1994 Adalbert II of Tuscany met Bertha."))
     ['adalbert ii of tuscany', 'adalbert ii', 'tuscany', 'bertha']
     """
-    names = extractor(sentence) if extractor else _find_names(sentence, language)
+    if extractor:
+        names: Iterable[NameCandidate] = (NameCandidate(*mention, 1.0) for mention in extractor(sentence))
+    else:
+        names = find_names(sentence, lowercase, language)
     label = _LABEL.match(sentence)
     begin = label.end() if label else 0
     no_names = stop_words_and_english(language)
     entities: dict[str, EntityMention] = {}
-    for name, start in sorted(names, key=lambda mention: (mention[1], -len(mention[0]))):
-        key = entity_key(name[:_MAX_NAME_CHARACTERS])
-        if start < begin or (start == begin and _only_opens_sentence(name, sentence[start + len(name) :])):
+    for name, start, score in sorted(names, key=lambda mention: (mention.start, -len(mention.name))):
+        if start < begin or score < LEAST_LIKELY:
             continue
-        if key not in entities and _is_entity(key, lowercase, no_names):
-            shown = name[:_MAX_NAME_CHARACTERS]
-            entities[key] = EntityMention(_POSSESSIVE.sub("", shown).rstrip(".") or shown, start)
+        shown = name[:_MAX_NAME_CHARACTERS]
+        key = entity_key(shown)
+        if key in entities:
+            entities[key] = entities[key]._replace(score=max(score, entities[key].score))
+        elif _is_entity(key, lowercase, no_names) or (score >= LIKELY and key in _GIVEN_NAMES):
+            entities[key] = EntityMention(_LAST_POSSESSIVE.sub("", shown).rstrip(".") or shown, start, score)
     return entities
-
-
-def _only_opens_sentence(word: str, after: str) -> bool:
-    """Say whether a word has its capital only from its place, as before the article of what it acts on or tells of."""
-    return fold(word) in _SENTENCE_OPENERS or bool(word.isalpha() and not word.isupper() and _BEFORE_THING.match(after))
 
 
 def _is_entity(key: str, lowercase: frozenset[str], no_names: frozenset[str]) -> bool:
     words = key.split()
-    if len(key) < 2 or (len(words) == 1 and key in lowercase) or no_names.issuperset(words):
+    if len(key) < 2 or (len(words) == 1 and (key in lowercase or key in PERSON_TITLES)) or no_names.issuperset(words):
         return False
-    return not all(word in _DATE_WORDS or _NUMBER.fullmatch(word) for word in words)
+    return not all(word in _DATE_PARTS or _NUMBER.fullmatch(word) for word in words)
 
 
 def main_keys(sentence: str, entities: Mapping[str, EntityMention]) -> list[str]:
@@ -185,94 +176,11 @@ def main_keys(sentence: str, entities: Mapping[str, EntityMention]) -> list[str]
 
 
 def _short_forms(key: str) -> list[str]:
-    words = key.split()
-    if not 3 <= len(words) <= 5 or not _LINKS.isdisjoint(words):
+    first, *rest = (word for word in key.split() if word not in PERSON_TITLES or word == key)
+    words = [first, *(word for word in rest if len(word) > 1)]
+    if not 2 <= len(words) <= 5 or not LINKS.isdisjoint(words):
         return []
-    return [f"{words[0]} {words[-1]}", " ".join(words[-2:])]
-
-
-def _find_names(sentence: str, language: int) -> Iterator[tuple[str, int]]:
-    """Yield quoted titles, runs of capitalised words and their parts, identifiers, and runs of scripts without case."""
-    for quote in _QUOTE.finditer(sentence):
-        words = quote[1].strip(" ,.")
-        if words and not words[0].islower() and len(words.split()) <= _MAX_QUOTED_WORDS:
-            yield words, quote.start(1)
-    tokens = [(token[0], token.start(), token.end()) for token in _TOKEN.finditer(sentence)]
-    for run in _capitalised_runs(tokens, stop_words_and_english(language)):
-        for part in _parts_of_run(run):
-            yield sentence[part[0][1] : part[-1][2]], part[0][1]
-    for match in chain(filter(_is_identifier, _COMPOUND.finditer(sentence)), _SPACELESS_NAME.finditer(sentence)):
-        yield match[0], match.start()
-
-
-def _is_identifier(compound: re.Match[str]) -> bool:
-    return bool(_IDENTIFIER_JOINT.search(compound[0]) and _LETTER.search(compound[0]))
-
-
-def _is_capitalised(word: str) -> bool:
-    return (word[0].isupper() or word[0].istitle()) and not _FIRST_PERSON.fullmatch(word)
-
-
-def _is_link(word: str, links: frozenset[str] = _LINKS) -> bool:
-    return word.lower() in links and not _is_capitalised(word)
-
-
-def _capitalised_runs(tokens: Sequence[_Token], no_names: frozenset[str]) -> Iterator[Sequence[_Token]]:
-    """Yield capitalised words one after the other, with the links between them; stop words in front are left out."""
-
-    def is_no_name(token: _Token) -> bool:
-        return fold(token[0]) in no_names or _is_link(token[0]) or token[0][0].isdecimal()
-
-    end = 0
-    for start, token in enumerate(tokens):
-        if start < end or not _is_capitalised(token[0]):
-            continue
-        end = _end_of_run(tokens, start)
-        run = tokens[start:end]
-        if start == 0 or not tokens[start - 1][0][0].isalnum():
-            # Only where a sentence may begin does a capital not tell a name from a stop word.
-            if len(run) > 2 and fold(token[0]) in no_names and _is_capitalised(run[1][0]):
-                yield run
-            run = list(dropwhile(is_no_name, run))
-        if run:
-            yield run
-
-
-def _end_of_run(tokens: Sequence[_Token], last: int) -> int:
-    while not _ends_sentence(tokens[last][0]):
-        after = last + 1
-        while after < len(tokens) and after - last <= _MAX_LINKS and _is_link(tokens[after][0]):
-            after += 1
-        word = tokens[after][0] if after < len(tokens) else " "
-        if not _is_capitalised(word) and not (word[0].isdecimal() and after == last + 1):
-            break
-        last = after
-    return last + 1
-
-
-def _ends_sentence(word: str) -> bool:
-    return word.endswith(".") and not _INITIALS.fullmatch(word) and word.lower() not in _TITLES
-
-
-def _parts_of_run(run: Sequence[_Token]) -> Iterator[Sequence[_Token]]:
-    """Yield the run and what its links join. Names beside each other, or a name and its place, are not one name."""
-    words = [word for word, _, _ in run]
-    if _LINKS_BETWEEN_NAMES.isdisjoint(words):
-        yield run
-    for part in _split_at_links(run, _LOOSE_LINKS) if any(map(_is_link, words)) else ():
-        yield part
-        yield from _split_at_links(part, _TIGHT_LINKS)
-
-
-def _split_at_links(run: Sequence[_Token], links: frozenset[str]) -> Iterator[Sequence[_Token]]:
-    for is_link, tokens in groupby(run, lambda token: _is_link(token[0], links)):
-        part = [] if is_link else list(tokens)
-        while part and _is_link(part[0][0]):
-            del part[0]
-        while part and _is_link(part[-1][0]):
-            del part[-1]
-        if part:
-            yield part
+    return [short for short in (f"{words[0]} {words[-1]}", " ".join(words[-2:])) if short != key]
 
 
 def load_extractor(spec: Any = "builtin") -> EntityExtractor | None:
@@ -300,7 +208,9 @@ def _spacy_extractor(model: str) -> EntityExtractor:
         for entity in pipeline(sentence).ents:
             if entity.label_ not in _SPACY_NUMBERS:
                 yield entity.text, entity.start_char
-        yield from _find_names(sentence, ENGLISH)
+        for name, start, score in find_names(sentence, frozenset(), ENGLISH):
+            if score >= LIKELY:
+                yield name, start
 
     return extract
 
