@@ -114,7 +114,7 @@ class Searcher:
         """What the search has to do without."""
         error = "" if request.recipe.method == "lexical" else self.embedder.error
         notes: tuple[str, ...] = (f"searched without vectors: {error}",) if error else ()
-        notes += self._language_notes(request) if any(index.rows for _, index in held) else ()
+        notes += self._language_notes(request) if any(index.count for _, index in held) else ()
         if self.embedder.replaced and request.recipe.method != "lexical":
             notes += _outdated_notes(self.embedder.name, [index for _, index in held])
         notes += _unfinished_notes([index for _, index in held])
@@ -158,7 +158,7 @@ class Searcher:
 
 
 def _outdated_notes(model: str, indexes: Sequence[StreamIndex]) -> tuple[str, ...]:
-    rows = sum(index.rows for index in indexes)
+    rows = sum(index.count for index in indexes)
     left = rows - sum(index.dense.count for index in indexes)
     return (f"still to be re-embedded with {model}, and found by words alone: {left:,} of {rows:,}",) if left else ()
 
@@ -190,7 +190,7 @@ def _usable_vector(
     indexes: Sequence[StreamIndex], request: RecallRequest, question: QuestionVector | None
 ) -> tuple[str, Floats | None]:
     """The model of the memories' vectors, and the question's vector if that model made it; a given one if it fits."""
-    models = {index.model for index in indexes if index.rows}
+    models = {index.model for index in indexes if index.count}
     model = models.pop() if len(models) == 1 else ""
     if request.vector is None:
         # The model may have changed since the question was embedded: then words alone decide, this once.
