@@ -116,7 +116,7 @@ class IndexCache:
         return self._has_unkept and time.monotonic() >= self._next_keep
 
     def keep(self) -> None:
-        """Keep, for the next process, the indexes that changed much since they were kept. One thread at a time does it."""
+        """Keep the indexes that changed much since they were kept. One thread at a time does it."""
         if self._kept is None or not self._keeping.acquire(blocking=False):
             return
         try:

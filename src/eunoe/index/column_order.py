@@ -62,11 +62,10 @@ class ColumnOrder:
         self.update(column)
         values = wanted.astype(np.int64)
         which = np.searchsorted(self._values, values)
-        is_known = np.append(self._values, -1).take(which) == values
-        first = np.where(is_known, self._starts.take(which), 0)
-        counts = np.where(is_known, self._starts.take(which + 1, mode="clip") - first, 0)
-        offsets = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-        places = self._places.take(np.repeat(first, counts) + offsets).astype(np.int64)
+        is_known = np.searchsorted(self._values, values, side="right") > which
+        first, last = self._starts.take(which), self._starts.take(which + is_known)
+        spans = [self._places[start:end] for start, end in zip(first.tolist(), last.tolist(), strict=True)]
+        places, counts = np.concatenate((self._places[:0], *spans)).astype(np.int64), last - first
         owner = np.repeat(np.arange(len(values)), counts)
         is_current = column.take(places) == wanted.take(owner)
         places, owner = places[is_current], owner[is_current]

@@ -128,8 +128,8 @@ class EntityGraph:
     def nbytes(self) -> int:
         """Memory held; strings and objects are estimated."""
         objects = _KEY_BYTES * len(self.keys) + _ROW_BYTES * self.rows + _EDGE_BYTES * self.edges.size
-        arrays = (*self._tables().values(), *self._orders())
-        return sum(each.nbytes for each in arrays) + objects
+        tables, orders = self._tables().values(), self._orders()
+        return sum(table.nbytes for table in tables) + sum(order.nbytes for order in orders) + objects
 
     def holds(self, seq: int) -> bool:
         return seq in self._rows

@@ -38,7 +38,7 @@ _log = logging.getLogger("eunoe")
 class KeptIndex(NamedTuple):
     """An index as it was kept, and the number of the model that made its vectors."""
 
-    index: StreamIndex
+    stream_index: StreamIndex
     model: int | None
 
 
