@@ -24,8 +24,32 @@ QUESTIONS = (
     "the invoice queue of Nora Weber",
     "Wo ist der Rechnungsdienst?",
 )
-_WORDS = "gateway ledger invoice queue cache retry timeout login clock token index backup merge schema".split()
-_NAMES = ("Bob Smith", "Anna Jones", "Nora Weber", "Payment Gateway", "Ledger Service", "ERR_42", "Élise Müller", "東京")
+_WORDS = [
+    "gateway",
+    "ledger",
+    "invoice",
+    "queue",
+    "cache",
+    "retry",
+    "timeout",
+    "login",
+    "clock",
+    "token",
+    "index",
+    "backup",
+    "merge",
+    "schema",
+]
+_NAMES = (
+    "Bob Smith",
+    "Anna Jones",
+    "Nora Weber",
+    "Payment Gateway",
+    "Ledger Service",
+    "ERR_42",
+    "Élise Müller",
+    "東京",
+)
 
 
 class HashedWords:

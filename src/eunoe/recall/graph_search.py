@@ -96,7 +96,7 @@ def rank_by_graph(
     """
     evidence = _follow(index, graph, question, own, mask, synonyms)
     total = _weighted_sum(evidence, weights)
-    odds = _log_odds(evidence.signals, total, confidence)
+    odds = _log_odds(evidence.signals, total, confidence, len(graph) + 1)
     odds = np.where(_is_connected(graph, evidence), odds, -np.logaddexp(0, -np.maximum(odds, -_MAX_LOG_ODDS)))
     rows, is_found = index.graph_rows(graph), np.isfinite(total)
     scores = np.zeros(index.rows)
@@ -125,12 +125,15 @@ def _weighted_sum(evidence: _Evidence, weights: GraphWeights) -> Floats:
     return np.where(is_reached, total, -np.inf)
 
 
-def _log_odds(signals: dict[str, Floats], total: Floats, confidence: GraphConfidence) -> Floats:
-    """How far the best rows together answer the question, less what separates each row from the best."""
+def _log_odds(signals: dict[str, Floats], total: Floats, confidence: GraphConfidence, count: int) -> Floats:
+    """How far the best rows together answer the question, less what separates each row from the best.
+
+    Beyond the best `count` rows there are only gaps.
+    """
     top = float(total.max(initial=-np.inf))
     if not np.isfinite(top):
         return total
-    order = np.argsort(-total, kind="stable")[:_MARGIN_TO]
+    order = np.argsort(-total, kind="stable")[: min(count, _MARGIN_TO)]
     best = order[np.isfinite(total[order])][:_BEST_PASSAGES]
     margins = np.clip(total[order[0]] - total[order[_MARGIN_FROM:]], 0, _MAX_MARGIN)
     missing = _MARGIN_TO - max(len(order), _MARGIN_FROM)
