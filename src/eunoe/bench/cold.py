@@ -101,10 +101,10 @@ def made_up_documents(count: int) -> list[str]:
     files = [f"src/{word()}/{word()}.py" for _ in range(count // 4 + 20)]
 
     def sentence() -> str:
-        return (
-            f"The {chance.choice(words)} of {chance.choice(services)} {chance.choice(_VERBS)} the "
-            f"{chance.choice(words)} when {chance.choice(people)} edits {chance.choice(files)} in the {chance.choice(words)} queue."
-        )
+        service, person, file = chance.choice(services), chance.choice(people), chance.choice(files)
+        subject, object, queue = (chance.choice(words) for _ in range(3))
+        verb = chance.choice(_VERBS)
+        return f"The {subject} of {service} {verb} the {object} when {person} edits {file} in the {queue} queue."
 
     return [
         f"{chance.choice(services)} ticket {number}\n\n" + " ".join(sentence() for _ in range(chance.randint(2, 5)))

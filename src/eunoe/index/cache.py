@@ -30,6 +30,8 @@ _MAX_UNKEPT: Final = 100
 """Records that may have changed since an index was kept: the next process reads these anew in a few milliseconds."""
 _KEEP_SECONDS: Final = 60.0
 """Indexes are kept this often at most, and when the memory is closed."""
+_PAUSE_SECONDS: Final = 5.0
+"""Nor are they kept so soon after the beginning or after a forget: more is likely to follow, and it would wait."""
 _MIN_GAPS: Final = 1024
 """An index is made anew when more of its rows, and more than half of them, are gaps."""
 
@@ -64,7 +66,7 @@ class IndexCache:
         files = store.kept_files if keep and extractor is None else None
         self._kept = KeptIndexes(store, files) if files else None
         self._keeping = threading.Lock()
-        self._next_keep = 0.0
+        self._next_keep = time.monotonic() + _PAUSE_SECONDS
         self._has_unkept = False
         self._limit = limit
         self._extractor = extractor
@@ -204,6 +206,7 @@ class IndexCache:
                     slot.unkept = None
                 else:
                     self.drop(stream)
+        self._next_keep = max(self._next_keep, time.monotonic() + _PAUSE_SECONDS)
         clear_word_caches()
 
     def holds(self, stream: int, seqs: Sequence[int]) -> bool:
