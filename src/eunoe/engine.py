@@ -116,12 +116,11 @@ class Engine:
 
     @_BuiltOnFirstUse
     def searcher(self) -> Searcher:
-        from eunoe.index.cache import DEFAULT_CACHE_BYTES, IndexCache
+        from eunoe.index.cache import IndexCache
         from eunoe.recall.reranking import Reranker
         from eunoe.recall.search import Searcher
 
-        limit = self._cache_bytes or DEFAULT_CACHE_BYTES
-        indexes = IndexCache(self.store, limit, self._extractor, self._keeps_indexes)
+        indexes = IndexCache(self.store, self._cache_bytes, self._extractor, self._keeps_indexes)
         return Searcher(self.store, indexes, self.embedder, self.pending, Reranker())
 
     @property

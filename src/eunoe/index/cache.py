@@ -57,7 +57,7 @@ class IndexCache:
     def __init__(
         self,
         store: Store,
-        limit: int = DEFAULT_CACHE_BYTES,
+        limit: int | None = None,
         extractor: EntityExtractor | None = None,
         keep: bool = True,
     ) -> None:
@@ -68,7 +68,7 @@ class IndexCache:
         self._keeping = threading.Lock()
         self._next_keep = time.monotonic() + _PAUSE_SECONDS
         self._has_unkept = False
-        self._limit = limit
+        self._limit = limit or DEFAULT_CACHE_BYTES
         self._extractor = extractor
         self._slots: OrderedDict[int, _Slot] = OrderedDict()
         self._lock = threading.Lock()

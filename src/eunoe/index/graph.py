@@ -56,8 +56,8 @@ class EntityGraph:
         self.sentences = Table(row=np.int32)
         self.mentions = Table(sentence=np.int32, entity=np.int32)
         self.words = Table(sentence=np.int32, term=np.uint32)
-        self.passages = Table(digest=np.int64, **dict.fromkeys(_BOUNDS, np.int32))
-        """By row a digest of what was read, and where what is its own starts and ends in each table."""
+        self.passages = Table(seq=np.int64, digest=np.int64, **dict.fromkeys(_BOUNDS, np.int32))
+        """By row the number of its record, a digest of what was read, and where its own rows of each table are."""
         self.passages.extend(1)
         self.passage_counts = Table(rows=np.int32)
         """How many rows have each entity."""
@@ -71,7 +71,11 @@ class EntityGraph:
 
     def _clear_orders(self) -> None:
         self._edge_order, self._mention_order, self._word_order = ColumnOrder(), ColumnOrder(), ColumnOrder()
+        self._note_change()
+
+    def _note_change(self) -> None:
         self._view: GraphView | None = None
+        self._label_by_entity: dict[int, str] = {}
 
     def state(self) -> Arrays:
         """What it is made of. It has to be looked at as it was read by the extractor in the package."""
@@ -158,7 +162,7 @@ class EntityGraph:
         row = self._rows.pop(seq, None)
         if row is None:
             return
-        self._view = None
+        self._note_change()
         own = self._spans(row)
         counts = self.passage_counts["rows"]
         for entity in self.edges["entity"][own["edges"]].tolist():
@@ -226,12 +230,14 @@ class EntityGraph:
     def sentence_order(self, sentences: Longs) -> Longs:
         """The numbers of the records that sentences stand in, by which they are in the same order in every graph of the
         same texts, with the numbers of the sentences themselves."""
-        return np.array(self.seqs, np.int64).take(self.sentences["row"].take(sentences))
+        return self.passages["seq"].take(self.sentences["row"].take(sentences))
 
     def label(self, entity: int) -> str:
         """How an entity is written in the first of the passages that have it."""
-        rows = self.edges["row"].take(self.edges_to(np.array([entity]))[0]).tolist()
-        return self.label_in(min(rows, key=self.seqs.__getitem__), entity)
+        if entity not in self._label_by_entity:
+            rows = self.edges["row"].take(self.edges_to(np.array([entity]))[0]).tolist()
+            self._label_by_entity[entity] = self.label_in(min(rows, key=self.seqs.__getitem__), entity)
+        return self._label_by_entity[entity]
 
     def label_in(self, row: int, entity: int) -> str:
         """How an entity is written in a row that has it."""
@@ -245,7 +251,7 @@ class EntityGraph:
         return self._view
 
     def _add(self, seq: int, passage: Passage, digest: int) -> None:
-        self._view = None
+        self._note_change()
         if not self._free_rows:
             self._free_rows.append(len(self.seqs))
             self.seqs.append(-1)
@@ -270,7 +276,7 @@ class EntityGraph:
             sentence=np.repeat(numbers, np.array([len(each.terms) for each in passage.sentences], np.int64)),
             term=[term for each in passage.sentences for term in each.terms],
         )
-        self.passages["digest"][row] = digest
+        self.passages["seq"][row], self.passages["digest"][row] = seq, digest
         for name, span in zip(_TABLES, (edges, sentences, mentions, words), strict=True):
             self.passages[f"{name}_start"][row], self.passages[f"{name}_end"][row] = span.start, span.stop
 

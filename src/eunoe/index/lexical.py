@@ -205,6 +205,13 @@ class LexicalIndex:
             matches[number].put(rows[bounds[place_of[term]] : bounds[place_of[term] + 1]], fit)
         return matches
 
+    def row_matches(self, groups: Sequence[TermGroup], rows: Sequence[int]) -> list[list[float]]:
+        """How well some rows fit each group, 0 to 1."""
+        start, end, term = self.rows["start"], self.rows["end"], self.postings["term"]
+        held = [frozenset(term[start.item(row) : end.item(row)].tolist()) for row in rows]
+        pairs = [list(zip(group.terms, group.fits, strict=True)) for group in groups]
+        return [[max((fit for term, fit in each if term in own), default=0.0) for each in pairs] for own in held]
+
     def feedback_terms(
         self, rows: Sequence[int], weights: Sequence[float], excluded: Set[int], limit: int, max_share: float
     ) -> dict[int, float]:

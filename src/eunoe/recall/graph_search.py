@@ -5,6 +5,7 @@ A bridge is an entity in a sentence about one of the question's entities. Why it
 
 import re
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -133,7 +134,7 @@ def _log_odds(signals: dict[str, Floats], total: Floats, confidence: GraphConfid
     top = float(total.max(initial=-np.inf))
     if not np.isfinite(top):
         return total
-    order = np.argsort(-total, kind="stable")[: min(count, _MARGIN_TO)]
+    order = _best_rows(total, min(count, _MARGIN_TO))
     best = order[np.isfinite(total[order])][:_BEST_PASSAGES]
     margins = np.clip(total[order[0]] - total[order[_MARGIN_FROM:]], 0, _MAX_MARGIN)
     missing = _MARGIN_TO - max(len(order), _MARGIN_FROM)
@@ -142,6 +143,13 @@ def _log_odds(signals: dict[str, Floats], total: Floats, confidence: GraphConfid
     answered = confidence.bias + sum(getattr(confidence, name) * value for name, value in features.items())
     odds: Floats = answered + confidence.spread * (total - top)
     return odds
+
+
+def _best_rows(total: Floats, count: int) -> Ints:
+    """So many rows, the best first, ties in their order."""
+    least = np.partition(total, -count)[-count] if count < len(total) else -np.inf
+    rows = np.flatnonzero(total >= least)
+    return rows[np.argsort(-total[rows], kind="stable")][:count]
 
 
 def _is_connected(graph: EntityGraph, evidence: _Evidence) -> Bools:
@@ -246,24 +254,23 @@ def _sentence_fit(
             number = term_number(form)
             if number not in terms or terms[number][1] < fit:
                 terms[number] = (place, fit)
-    if not terms:
-        return np.zeros(graph.sentences.size)
-    sentences, places, fits = _match_terms(graph, terms)
-    total = max(float(weights.sum()), 1e-9)
-    return np.bincount(sentences, fits * weights.take(places), graph.sentences.size) / total
+    found, which = graph.words_of(np.array(list(terms), np.uint32))
+    sentences = np.split(graph.words["sentence"].take(found), np.searchsorted(which, np.arange(1, max(len(terms), 1))))
+    by_place: dict[int, list[tuple[float, Ints]]] = {}
+    for (place, fit), own in zip(terms.values(), sentences, strict=False):
+        by_place.setdefault(place, []).append((fit, own))
+    total = np.zeros(graph.sentences.size)
+    for place in sorted(by_place):
+        total += weights[place] * _best_fits(by_place[place], len(total))
+    return total / max(float(weights.sum()), 1e-9)
 
 
-def _match_terms(graph: EntityGraph, terms: dict[int, tuple[int, float]]) -> tuple[Ints, Ints, Floats]:
-    """Sentences with the places of the words that they have, each once, with its best fit."""
-    wanted = np.array(list(terms), np.uint32)
-    found, which = graph.words_of(wanted)
-    places, fits = zip(*terms.values(), strict=True)
-    place, fit = np.array(places).take(which), np.array(fits).take(which)
-    sentence = graph.words["sentence"].take(found).astype(np.int64)
-    order = np.lexsort((fit, place, sentence))
-    sentence, place, fit = sentence[order], place[order], fit[order]
-    is_last = np.append((np.diff(sentence) != 0) | (np.diff(place) != 0), np.ones(min(len(order), 1), np.bool_))
-    return sentence[is_last], place[is_last], fit[is_last]
+def _best_fits(forms: list[tuple[float, Ints]], size: int) -> Floats:
+    """How well each sentence fits one word, by the best of the forms that it has."""
+    best = np.zeros(size)
+    for fit, sentences in sorted(forms, key=itemgetter(0)):
+        best[sentences] = fit
+    return best
 
 
 def _find_bridges(graph: EntityGraph, view: GraphView, asked: Sequence[int], fit: Floats) -> _Bridges:

@@ -394,8 +394,7 @@ def _rank_lexical(index: StreamIndex, search: _Search) -> _Ranking:
 
 
 def _matched_words(index: StreamIndex, groups: Sequence[TermGroup], rows: list[int]) -> list[str]:
-    fits = index.lexical.matches(groups).take(rows, axis=1).T.tolist()
-    return [matched_words(groups, own) for own in fits]
+    return [matched_words(groups, own) for own in index.lexical.row_matches(groups, rows)]
 
 
 def _rank_dense(index: StreamIndex, search: _Search) -> _Ranking:
