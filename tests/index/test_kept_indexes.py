@@ -6,8 +6,10 @@ import json
 import os
 import random
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -314,3 +316,14 @@ def test_a_new_store_in_the_place_of_a_deleted_one_begins_without(path: Path) ->
     path.unlink()
     with open_memory(path):
         assert not kept_folder(path).exists()
+
+
+def test_what_was_damaged_since_is_left_out_and_said(path: Path) -> None:
+    with open_memory(path) as memory:
+        best = memory.recall(SCOPE, "Who restarts the Payment Gateway?", recipe="lexical")[0]
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE items SET text = text || ' Nobody does.' WHERE id = ?", (best.id,))
+    with open_memory(path) as memory:
+        hits = memory.recall(SCOPE, "Who restarts the Payment Gateway?", recipe="lexical")
+    assert best.id not in [hit.id for hit in hits]
+    assert any("damaged" in note for note in hits.notes)

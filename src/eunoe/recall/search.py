@@ -94,8 +94,10 @@ class Searcher:
             rise = floor_shift(indexes, request.query, request.now, synonyms) if judge else 0.0
             if not depth or not candidates:
                 hits = _limited(self._hits(scopes, candidates, fold), request)
+                notes += self._damage_notes(held)
                 return SearchResult(hits, notes=notes, part_cosines=cosines, floor_shift=rise)
             records = self._records(candidates)
+            notes += self._damage_notes(held)
             candidates = [candidate for candidate in candidates if candidate.seq in records]
             passages = read_passages(
                 self.store, indexes, candidates[:depth], records, request.filter, request.now, vector
@@ -117,9 +119,12 @@ class Searcher:
         notes += self._language_notes(request) if any(index.count for _, index in held) else ()
         if self.embedder.replaced and request.recipe.method != "lexical":
             notes += _outdated_notes(self.embedder.name, [index for _, index in held])
-        notes += _unfinished_notes([index for _, index in held])
+        return notes + _unfinished_notes([index for _, index in held])
+
+    def _damage_notes(self, held: Sequence[tuple[Scope, StreamIndex]]) -> tuple[str, ...]:
+        """What was found damaged, when the index was built or when the hits were read."""
         streams = filter(None, (self.store.stream(scope) for scope, _ in held))
-        notes += damage_notes(damage for stream in streams for damage in self.store.noticed(stream.id))
+        notes = tuple(damage_notes(damage for stream in streams for damage in self.store.noticed(stream.id)))
         return (*notes, _LOST_VECTORS) if self.store.lost_vectors else notes
 
     def _language_notes(self, request: RecallRequest) -> tuple[str, ...]:
@@ -139,7 +144,8 @@ class Searcher:
         return self.embedder.embed_question(text)
 
     def _records(self, candidates: Sequence[Candidate]) -> dict[int, Record]:
-        query = ItemQuery(seqs=[candidate.seq for candidate in candidates])
+        # A kept index was built without a look at what was damaged since.
+        query = ItemQuery(seqs=[candidate.seq for candidate in candidates], skip_damaged=True)
         return {record.seq: record for record in self.store.select(query)}
 
     def _hits(
