@@ -118,6 +118,7 @@ def open(
     create: bool = True,
     cache_bytes: int | None = None,
     extractor: str | Callable[..., Any] = "builtin",
+    keep_indexes: bool = True,
 ) -> Memory:
     """Open a memory. Its verbs block; use it with `with`, or call `close` when you are done.
 
@@ -138,6 +139,7 @@ def open(
         cache_bytes: how much memory the indexes may take; 512 MB if not given.
         extractor: what finds names for the recipe `associative`: "builtin", "spacy", "spacy:MODEL", or a function from
             a sentence to names with their places.
+        keep_indexes: keep large indexes as files beside the store, so that the next process need not make them anew.
     """
     from eunoe.engine import Engine
     from eunoe.memory import Memory
@@ -157,6 +159,7 @@ def open(
             form=form,
             cache_bytes=cache_bytes,
             extractor=extractor,
+            keep_indexes=check_flag(keep_indexes, "keep_indexes"),
         )
     except BaseException:
         store.close()

@@ -92,6 +92,7 @@ class Engine:
         form: bool | Literal["due"] | Callable[[Scope], None] = True,
         cache_bytes: int | None = None,
         extractor: Any = "builtin",
+        keep_indexes: bool = True,
     ) -> None:
         self.store = store
         self.embedder = StoreEmbedder(store, embedder)
@@ -103,6 +104,7 @@ class Engine:
         self.usage = UsageLog(store, self.models.drain, self.models.drain_calls, MAX_CALLS)
         self.building = threading.RLock()
         self._cache_bytes = cache_bytes
+        self._keeps_indexes = keep_indexes
         self._extractor = None
         if not isinstance(extractor, str) or extractor != "builtin":
             from eunoe.text.entities import load_extractor
@@ -116,11 +118,11 @@ class Engine:
 
     @_BuiltOnFirstUse
     def searcher(self) -> Searcher:
-        from eunoe.index.cache import DEFAULT_CACHE_BYTES, IndexCache
+        from eunoe.index.cache import IndexCache
         from eunoe.recall.reranking import Reranker
         from eunoe.recall.search import Searcher
 
-        indexes = IndexCache(self.store, self._cache_bytes or DEFAULT_CACHE_BYTES, self._extractor)
+        indexes = IndexCache(self.store, self._cache_bytes, self._extractor, self._keeps_indexes)
         return Searcher(self.store, indexes, self.embedder, self.pending, Reranker())
 
     @property
@@ -453,6 +455,8 @@ class Engine:
             self._save_counts()
         with suppress(EunoeError):  # a reader may have kept a scrub from its end; the next opening tries again
             scrub_if_due(self.store, timeout=0)
+        if "searcher" in vars(self):
+            self.indexes.keep()
         self.store.close()
 
     def _save_counts(self) -> None:
@@ -473,6 +477,9 @@ class Engine:
         if "searcher" in vars(self) and self.indexes.has_unfinished:
             with suppress(RuntimeError):  # the pool is closing: the next opening indexes them anew
                 self._threads.submit(self._finish_texts)
+        if "searcher" in vars(self) and self.indexes.is_keep_due:
+            with suppress(RuntimeError):  # closing keeps them itself
+                self._threads.submit(self.indexes.keep)
 
     def _make_vectors(self) -> None:
         """One step at a time, so that the other work of this memory gets its turn."""

@@ -54,7 +54,8 @@ def test_a_graph_of_nothing_holds_nothing() -> None:
     assert (len(graph), graph.entities, set(graph.keys), set(graph.seqs)) == (0, {}, {""}, {-1})
     for table in (graph.edges, graph.sentences, graph.mentions, graph.words):
         assert not any(column.any() for column in table.values())
-    assert graph._labels == graph._spans == graph._hashes == {}
+    assert not any(column.any() for column in graph.passages.values())
+    assert set(graph._labels) == {""}
 
 
 def test_changed_words_take_the_place_of_the_old_ones() -> None:

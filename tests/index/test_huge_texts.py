@@ -113,7 +113,7 @@ def test_the_whole_is_indexed_as_if_at_once() -> None:
 
 
 def row_terms(lexical: LexicalIndex, row: int) -> dict[str, int]:
-    names = list(lexical.vocabulary)
+    names = lexical.keys
     span = slice(int(lexical.rows["start"][row]), int(lexical.rows["end"][row]))
     terms, counts = lexical.postings["term"][span].tolist(), lexical.postings["count"][span].tolist()
     return {names[term]: count for term, count in zip(terms, counts, strict=True)}

@@ -486,7 +486,7 @@ def test_a_row_that_is_still_there_is_found(memory, monkeypatch):
 def test_an_index_that_still_has_it_is_found(memory, monkeypatch):
     kept = memory.remember(ANNA, SECRET)
     memory.recall(ANNA, "combination")
-    monkeypatch.setattr(memory._engine.indexes, "drop", lambda _: None)
+    monkeypatch.setattr(memory._engine.indexes, "forget", lambda _: None)
     report = memory.forget(ANNA, kept.id, verify=True)
     assert report.traces == ("index of user=anna",)
 

@@ -11,6 +11,8 @@ import typer
 
 from eunoe.bench import StatusLine, engine_report
 from eunoe.bench import engine as engine_bench
+from eunoe.bench.cold import SIZES as COLD_SIZES
+from eunoe.bench.cold import cold_views, run_cold_bench
 from eunoe.bench.context import context_views, run_context_bench
 from eunoe.bench.forming import forming_views, run_forming_bench
 from eunoe.bench.labelled_turns import label_views, run_labels_bench
@@ -130,6 +132,21 @@ def forming(
     """Measure what memory costs a turn: observe after it, context before it, and calls of a language model."""
     result = run_forming_bench(turns=turns, atoms=atoms, embedder=_embedder(call))
     return Reply(result, *forming_views(result))
+
+
+@command("eunoe bench cold --sizes 1000,5000", without=("store", "embedder"))
+def cold(
+    call: Call,
+    sizes: Annotated[str, typer.Option(help="Numbers of documents, with commas.")] = ",".join(map(str, COLD_SIZES)),
+) -> Reply:
+    """Measure how soon a new process answers its first question, with and without a kept index."""
+    try:
+        chosen = [_parse_size(size) for size in _split_commas(sizes)] or COLD_SIZES
+    except ValueError as error:
+        raise MisuseError(str(error)) from error
+    with _status_line() as progress:
+        result = run_cold_bench(chosen, progress)
+    return Reply(result, *cold_views(result))
 
 
 @command("eunoe bench langchain --turns 200", without=("store",))

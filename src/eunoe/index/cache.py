@@ -2,16 +2,19 @@
 
 import json
 import threading
+import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from eunoe.index.dense import Floats
 from eunoe.index.graph import EntityGraph
+from eunoe.index.kept_indexes import MIN_ROWS, KeptIndex, KeptIndexes
 from eunoe.index.lexical import count_terms, pieces
 from eunoe.index.stream import PIECE_CHARACTERS, TIMES, IndexEntry, StreamIndex
 from eunoe.model.graph import PassageGraph
@@ -23,6 +26,14 @@ from eunoe.text.analyzer import clear_word_caches
 from eunoe.text.entities import EntityExtractor
 
 DEFAULT_CACHE_BYTES: Final = 512 * 1024 * 1024
+_MAX_UNKEPT: Final = 100
+"""Records that may have changed since an index was kept: the next process reads these anew in a few milliseconds."""
+_KEEP_SECONDS: Final = 60.0
+"""Indexes are kept this often at most, and when the memory is closed."""
+_PAUSE_SECONDS: Final = 5.0
+"""Nor are they kept so soon after the beginning or after a forget: more is likely to follow, and it would wait."""
+_MIN_GAPS: Final = 1024
+"""An index is made anew when more of its rows, and more than half of them, are gaps."""
 
 
 @dataclass(slots=True)
@@ -30,6 +41,10 @@ class _Slot:
     model: int | None = None
     index: StreamIndex = field(default_factory=StreamIndex)
     nbytes: int = 0
+    is_new: bool = True
+    """Whether nobody has looked for a kept index yet."""
+    unkept: int | None = None
+    """How many records changed since the index was kept; None where it is not kept as it is."""
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -40,10 +55,20 @@ class IndexCache:
     """
 
     def __init__(
-        self, store: Store, limit: int = DEFAULT_CACHE_BYTES, extractor: EntityExtractor | None = None
+        self,
+        store: Store,
+        limit: int | None = None,
+        extractor: EntityExtractor | None = None,
+        keep: bool = True,
     ) -> None:
         self._store = store
-        self._limit = limit
+        # What another extractor would find in the same words is not known.
+        files = store.kept_files if keep and extractor is None else None
+        self._kept = KeptIndexes(store, files) if files else None
+        self._keeping = threading.Lock()
+        self._next_keep = time.monotonic() + _PAUSE_SECONDS
+        self._has_unkept = False
+        self._limit = limit or DEFAULT_CACHE_BYTES
         self._extractor = extractor
         self._slots: OrderedDict[int, _Slot] = OrderedDict()
         self._lock = threading.Lock()
@@ -87,6 +112,26 @@ class IndexCache:
         with self._lock:
             return sum(len(slot.index.unfinished) for slot in self._slots.values())
 
+    @property
+    def is_keep_due(self) -> bool:
+        """Whether it is time to keep an index. Asked after every verb, so no index is looked at."""
+        return self._has_unkept and time.monotonic() >= self._next_keep
+
+    def keep(self) -> None:
+        """Keep the indexes that changed much since they were kept. One thread at a time does it."""
+        if self._kept is None or not self._keeping.acquire(blocking=False):
+            return
+        try:
+            self._has_unkept = False
+            with self._lock:
+                slots = [(stream, slot) for stream, slot in self._slots.items() if _is_unkept(slot)]
+            for stream, slot in slots:
+                if not self._kept.save(stream, partial(_lend, slot)):
+                    slot.unkept = None
+        finally:
+            self._next_keep = time.monotonic() + _KEEP_SECONDS
+            self._keeping.release()
+
     def finish_texts(self, may_go_on: Callable[[], bool], patience: float | None = None) -> bool:
         """Index the rest of huge texts while `may_go_on` says so; return whether all are done. One thread at a time
         does it, others wait for their turn as long as their patience lasts. No index is held while a text is read."""
@@ -125,7 +170,7 @@ class IndexCache:
             index.finish_text(seq, text, counts)
             self._measure(stream, slot)
         with self._lock:
-            is_current = self._slots.get(stream) is slot and slot.index is index
+            is_current = self._slots.get(stream) is slot and slot.index is index and seq in index.row_of
         if not is_current:  # it was dropped, perhaps because something in it was forgotten
             clear_word_caches()
         return True
@@ -145,19 +190,23 @@ class IndexCache:
             self.nbytes -= slot.nbytes if slot else 0
 
     def forget(self, streams: Sequence[int]) -> None:
-        """Drop the indexes of streams that lost something, and every word kept for quicker reading.
+        """Take out of the indexes of streams what these lost, and drop every word kept for quicker reading.
 
-        A graph is not made anew: what was lost is taken out of it.
+        An index that is kept is read for it: else the next process would have to make it anew.
         """
         for stream in streams:
             with self._lock:
-                slot = self._slots.get(stream)
-            if slot is None or slot.index.graph is None:
-                self.drop(stream)
-                continue
+                slot = self._slots.setdefault(stream, _Slot())
             with self._store.reading(), slot.lock:
-                self._start_anew(slot, stream)
-                self._measure(stream, slot)
+                state = self._store.streams(ids=[stream])[0]
+                self._load(slot, state)
+                if slot.index.version or slot.index.graph:
+                    self._apply_changes(slot, state)
+                    self._measure(stream, slot)
+                    slot.unkept = None
+                else:
+                    self.drop(stream)
+        self._next_keep = max(self._next_keep, time.monotonic() + _PAUSE_SECONDS)
         clear_word_caches()
 
     def holds(self, stream: int, seqs: Sequence[int]) -> bool:
@@ -171,6 +220,7 @@ class IndexCache:
 
     def _refresh(self, slot: _Slot, stream: StreamState, graph: bool, metadata: bool) -> None:
         # A snapshot taken just before another thread's refresh may be older than the index: newer is fine.
+        self._load(slot, stream)
         is_old = slot.index.version < stream.version
         if is_old:
             self._apply_changes(slot, stream)
@@ -178,6 +228,7 @@ class IndexCache:
         if lacks_graph:
             entries = _entries(self._store.index_rows(stream.id, 0, None))
             self._grow_graph(slot.index, EntityGraph(self._extractor), entries, stream.version)
+            slot.unkept = None
         lacks_metadata = metadata and slot.index.metadata is None
         if lacks_metadata:
             slot.index.metadata = {}
@@ -191,26 +242,40 @@ class IndexCache:
         since = slot.index.version
         name = self._store.get_value("model") or ""
         model, dimensions = self._store.model(name) or (None, 0)
-        # A change of model raises the version of every stream, so that it is seen here. Terms of forgotten texts would
-        # stay in the vocabulary, so the index is made anew without them.
         is_used = since or slot.index.graph is not None
-        if is_used and (model != slot.model or self._store.removed(stream.id, since)):
+        removed = self._store.removed(stream.id, since) if is_used else []
+        # A change of model raises the version of every stream, so that it is seen here.
+        if is_used and (model != slot.model or _has_gaps(slot.index, removed)):
             self._start_anew(slot, stream.id)
-            clear_word_caches()
             since = 0
+        elif removed:
+            slot.index.remove(removed)
+            if slot.index.graph is not None:
+                slot.index.graph.apply((), removed)
+            slot.unkept = None  # who removed them has dropped what was kept
+        if removed:
+            clear_word_caches()
         entries = _entries(self._store.index_rows(stream.id, since, model), dimensions)
         slot.index.apply(entries, version=stream.version)
         self._has_unfinished |= bool(slot.index.unfinished)
         slot.model, slot.index.model = model, name
+        slot.unkept = None if slot.unkept is None else slot.unkept + len(entries)
         if slot.index.metadata is not None:
             self._read_metadata(slot.index, ItemQuery(seqs=[entry.seq for entry in entries]))
         if slot.index.graph is not None:
             self._grow_graph(slot.index, slot.index.graph, entries, stream.version)
 
+    def _load(self, slot: _Slot, stream: StreamState) -> None:
+        """Begin with the kept index of a stream, where there is one."""
+        if slot.is_new and self._kept is not None and (kept := self._kept.load(stream)):
+            slot.index, slot.model = kept
+            slot.unkept = 0
+        slot.is_new = False
+
     def _start_anew(self, slot: _Slot, stream: int) -> None:
         """Empty an index, but keep its graph without what is no longer in the store."""
         graph = slot.index.graph
-        slot.index = StreamIndex()
+        slot.index, slot.unkept = StreamIndex(), None
         if graph is not None:
             graph.apply((), self._store.removed(stream, graph.version))
             slot.index.graph = graph
@@ -234,6 +299,7 @@ class IndexCache:
 
     def _measure(self, stream: int, slot: _Slot) -> None:
         """Count the bytes of an index anew; drop the longest unused ones until the rest fits."""
+        self._has_unkept |= self._kept is not None and _is_unkept(slot)
         nbytes = slot.index.nbytes
         with self._lock:
             if self._slots.get(stream) is not slot:
@@ -242,6 +308,24 @@ class IndexCache:
             slot.nbytes = nbytes
             while self.nbytes > self._limit and len(self._slots) > 1:
                 self.nbytes -= self._slots.popitem(last=False)[1].nbytes
+
+
+def _is_unkept(slot: _Slot) -> bool:
+    is_changed = slot.unkept is None or slot.unkept >= _MAX_UNKEPT
+    return is_changed and slot.index.count >= MIN_ROWS and not slot.index.unfinished
+
+
+def _has_gaps(index: StreamIndex, removed: Sequence[int]) -> bool:
+    """Whether an index would have more gaps than it is worth with these records removed."""
+    return index.rows - index.count + len(removed) > max(_MIN_GAPS, index.rows // 2)
+
+
+@contextmanager
+def _lend(slot: _Slot) -> Iterator[KeptIndex]:
+    """Lend an index that is to be kept as it is now."""
+    with slot.lock:
+        slot.unkept = 0
+        yield KeptIndex(slot.index, slot.model)
 
 
 def _entries(rows: Sequence[IndexRow], dimensions: int = 0) -> list[IndexEntry]:

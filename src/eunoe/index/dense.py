@@ -1,5 +1,7 @@
 """Numbers by row: tables that grow by appending, and the dense index of vectors."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import isfinite, sqrt
 from typing import Any
@@ -10,6 +12,8 @@ from numpy.typing import DTypeLike, NDArray
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
+Arrays = dict[str, NDArray[Any]]
+"""The arrays of which an index is made, by name: what is kept of it (`index/kept_indexes.py`)."""
 
 
 class Table(dict[str, NDArray[Any]]):
@@ -22,6 +26,17 @@ class Table(dict[str, NDArray[Any]]):
         self.nbytes = 0
         """The memory held, room to grow included."""
         self._arrays = dict(self)
+
+    def restore(self, state: Arrays) -> None:
+        """Take these columns in place of its own. Raise ValueError or KeyError if they cannot be its columns."""
+        columns = {name: state[name] for name in self}
+        sizes = {len(column) for column in columns.values()}
+        if len(sizes) > 1 or any(_kind(columns[name]) != _kind(self[name]) for name in self):
+            raise ValueError("columns of another table")
+        self._arrays = columns
+        self.update(columns)
+        self.size = sizes.pop()
+        self.nbytes = sum(column.nbytes for column in columns.values())
 
     def extend(self, count: int) -> slice:
         """Add so many rows; return where they are."""
@@ -67,6 +82,20 @@ class DenseIndex:
         self.parts = Table(row=np.int32)
         """The second and further vectors of rows."""
 
+    def state(self) -> Arrays:
+        return prefixed("rows", self.rows) | prefixed("parts", self.parts)
+
+    @classmethod
+    def of(cls, state: Arrays) -> DenseIndex:
+        dense = cls()
+        rows, parts = unprefixed("rows", state), unprefixed("parts", state)
+        if "vector" in rows:
+            dense._set_dimensions(rows["vector"].shape[1])
+        dense.rows.restore(rows)
+        dense.parts.restore(parts)
+        dense.count = int(dense.present.sum())
+        return dense
+
     @property
     def dimensions(self) -> int:
         """The length of the vectors; 0 where there are none."""
@@ -81,6 +110,12 @@ class DenseIndex:
         """Make room up to a number of rows."""
         self.rows.extend(max(rows - self.rows.size, 0))
 
+    def remove(self, rows: Ints) -> None:
+        """Leave nothing of the vectors of rows."""
+        self.put(rows, [None] * len(rows))
+        if "vector" in self.rows:
+            self.rows["vector"][rows] = 0
+
     def put(self, rows: Ints, vectors: Sequence[Floats | None]) -> None:
         """Set or clear the vectors of rows within the reserve; a matrix has one for each part of a row's text."""
         self.rows["present"][rows] = False
@@ -93,9 +128,8 @@ class DenseIndex:
 
     def _write(self, given: Sequence[tuple[int, Floats]]) -> None:
         if not self.rows["present"].any():
-            self._dimensions, size = max(vector.shape[-1] for _, vector in given), self.rows.size
-            dtype = np.dtype((np.float32, self._dimensions))
-            self.rows, self.parts = Table(present=np.bool_, vector=dtype), Table(row=np.int32, vector=dtype)
+            size = self.rows.size
+            self._set_dimensions(max(vector.shape[-1] for _, vector in given))
             self.rows.extend(size)
         fitting = [(row, vector) for row, vector in given if vector.shape[-1] == self._dimensions]
         if not fitting:
@@ -111,6 +145,11 @@ class DenseIndex:
         self.rows["present"][row] = True
         if not is_first.all():
             self.parts.append(row=row[~is_first], vector=matrix[~is_first])
+
+    def _set_dimensions(self, dimensions: int) -> None:
+        self._dimensions = dimensions
+        dtype = np.dtype((np.float32, dimensions))
+        self.rows, self.parts = Table(present=np.bool_, vector=dtype), Table(row=np.int32, vector=dtype)
 
     def nearest_part(self, row: int, vector: Floats) -> tuple[int, int]:
         """Which of the vectors of a row that has some is nearest to another, and how many it has."""
@@ -140,3 +179,17 @@ class DenseIndex:
         if self.parts.size:
             np.maximum.at(cosines, self.parts["row"], np.vecdot(self.parts["vector"], unit))
         return cosines if self.count == self.rows.size else np.where(self.rows["present"], cosines, np.float32(0))
+
+
+def _kind(array: NDArray[Any]) -> tuple[DTypeLike, tuple[int, ...]]:
+    return array.dtype, array.shape[1:]
+
+
+def prefixed(name: str, arrays: Arrays) -> Arrays:
+    """Arrays under names that begin with one."""
+    return {f"{name}.{key}": array for key, array in arrays.items()}
+
+
+def unprefixed(name: str, arrays: Arrays) -> Arrays:
+    """Those of the arrays whose names begin with one, without it."""
+    return {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.index.dense import Bools, Ints, Table
+from eunoe.index.column_order import ColumnOrder, Longs
+from eunoe.index.dense import Arrays, Bools, Ints, Table, prefixed, unprefixed
+from eunoe.index.packed_texts import pack_texts, unpack_texts
 from eunoe.index.passage import NO_GRAPH, Passage, parse_passage
+from eunoe.index.text_digest import text_digest
 from eunoe.model.graph import PassageGraph
 from eunoe.text.entities import EntityExtractor
 
@@ -27,13 +30,11 @@ _MIN_REMOVED: Final = 1024
 _KEY_BYTES, _ROW_BYTES, _EDGE_BYTES = 220, 600, 24
 
 
-class _Spans(NamedTuple):
-    """Where the rows of a passage are in each table."""
-
-    edges: slice
-    sentences: slice
-    mentions: slice
-    words: slice
+_TABLES: Final = ("edges", "sentences", "mentions", "words")
+_BOUNDS: Final = tuple(f"{name}_{end}" for name in _TABLES for end in ("start", "end"))
+_ORDERS: Final = ("edge_order", "mention_order", "word_order")
+_SEPARATOR: Final = "\0"
+"""Between the labels of a passage."""
 
 
 class EntityGraph:
@@ -55,16 +56,69 @@ class EntityGraph:
         self.sentences = Table(row=np.int32)
         self.mentions = Table(sentence=np.int32, entity=np.int32)
         self.words = Table(sentence=np.int32, term=np.uint32)
-        self._tables = (self.edges, self.sentences, self.mentions, self.words)
+        self.passages = Table(seq=np.int64, digest=np.int64, **dict.fromkeys(_BOUNDS, np.int32))
+        """By row the number of its record, a digest of what was read, and where its own rows of each table are."""
+        self.passages.extend(1)
+        self.passage_counts = Table(rows=np.int32)
+        """How many rows have each entity."""
+        self.passage_counts.extend(1)
         self._rows: dict[int, int] = {}
-        self._spans: dict[int, _Spans] = {}
-        self._labels: dict[int, tuple[str, ...]] = {}
-        self._hashes: dict[int, int] = {}
-        self._passage_counts: list[int] = [0]
+        self._labels: list[str] = [""]
         self._free_rows: list[int] = []
         self._free_entities: list[int] = []
         self._removed = 0
+        self._clear_orders()
+
+    def _clear_orders(self) -> None:
+        self._edge_order, self._mention_order, self._word_order = ColumnOrder(), ColumnOrder(), ColumnOrder()
+        self._note_change()
+
+    def _note_change(self) -> None:
         self._view: GraphView | None = None
+        self._label_by_entity: dict[int, str] = {}
+
+    def state(self) -> Arrays:
+        """What it is made of. It has to be looked at as it was read by the extractor in the package."""
+        for order, column in self._orders().items():
+            order.update(column)
+        arrays = prefixed("keys", pack_texts(self.keys)) | prefixed("labels", pack_texts(self._labels))
+        for name, table in self._tables().items():
+            arrays |= prefixed(name, table)
+        for name, order in zip(_ORDERS, self._orders(), strict=True):
+            arrays |= prefixed(name, order.state())
+        return arrays | {"seqs": np.array(self.seqs, np.int64)}
+
+    @classmethod
+    def of(cls, state: Arrays, version: int) -> EntityGraph:
+        graph = cls()
+        graph.version = version
+        for name, table in graph._tables().items():
+            table.restore(unprefixed(name, state))
+        orders = [ColumnOrder.of(unprefixed(name, state)) for name in _ORDERS]
+        graph._edge_order, graph._mention_order, graph._word_order = orders
+        graph.keys, graph._labels = (unpack_texts(unprefixed(name, state)) for name in ("keys", "labels"))
+        graph.seqs = state["seqs"].tolist()
+        is_used = graph.passage_counts["rows"] > 0
+        graph.entities = {graph.keys[number]: number for number in np.flatnonzero(is_used).tolist()}
+        graph._rows = dict(zip(graph.seqs, range(len(graph.seqs)), strict=True))
+        graph._rows.pop(-1)
+        graph._free_rows = (np.flatnonzero(state["seqs"][1:] < 0) + 1).tolist()
+        graph._free_entities = (np.flatnonzero(~is_used[1:]) + 1).tolist()
+        graph._removed = int(np.count_nonzero(graph.words["term"] == _REMOVED))
+        graph._removed += int(np.count_nonzero(graph.edges["row"] == _REMOVED))
+        return graph
+
+    def _tables(self) -> dict[str, Table]:
+        tables = (self.edges, self.sentences, self.mentions, self.words)
+        return dict(zip(_TABLES, tables, strict=True)) | {"passages": self.passages, "counts": self.passage_counts}
+
+    def _orders(self) -> dict[ColumnOrder, NDArray[Any]]:
+        """The orders in which rows of tables are looked up, with the columns that they are of."""
+        return {
+            self._edge_order: self.edges["entity"],
+            self._mention_order: self.mentions["entity"],
+            self._word_order: self.words["term"],
+        }
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -78,7 +132,8 @@ class EntityGraph:
     def nbytes(self) -> int:
         """Memory held; strings and objects are estimated."""
         objects = _KEY_BYTES * len(self.keys) + _ROW_BYTES * self.rows + _EDGE_BYTES * self.edges.size
-        return sum(table.nbytes for table in self._tables) + objects
+        tables, orders = self._tables().values(), self._orders()
+        return sum(table.nbytes for table in tables) + sum(order.nbytes for order in orders) + objects
 
     def holds(self, seq: int) -> bool:
         return seq in self._rows
@@ -96,34 +151,41 @@ class EntityGraph:
             self.remove(seq)
         for seq, text in texts:
             passage_graph = (passage_graphs or {}).get(seq, NO_GRAPH)
-            digest = hash((text, passage_graph))
-            if self._hashes.get(seq) != digest:
+            digest = text_digest(text if passage_graph == NO_GRAPH else f"{text}{_SEPARATOR}{passage_graph!r}")
+            row = self._rows.get(seq)
+            if row is None or int(self.passages["digest"][row]) != digest:
                 self.remove(seq)
-                self._add(seq, parse_passage(text, self.extractor, passage_graph))
-                self._hashes[seq] = digest
+                self._add(seq, parse_passage(text, self.extractor, passage_graph), digest)
 
     def remove(self, seq: int) -> None:
         """Take a passage out, with its edges, its sentences, and the entities that no other has."""
         row = self._rows.pop(seq, None)
         if row is None:
             return
-        self._view = None
-        spans = self._spans.pop(row)
-        del self._hashes[seq], self._labels[row]
-        for entity in self.edges["entity"][spans.edges].tolist():
-            self._passage_counts[entity] -= 1
-            if not self._passage_counts[entity]:
+        self._note_change()
+        own = self._spans(row)
+        counts = self.passage_counts["rows"]
+        for entity in self.edges["entity"][own["edges"]].tolist():
+            counts[entity] -= 1
+            if not counts[entity]:
                 del self.entities[self.keys[entity]]
                 self.keys[entity] = ""
                 self._free_entities.append(entity)
-        for table, span in zip(self._tables, spans, strict=True):
-            for column in table.values():
+        for name, span in own.items():
+            for column in self._tables()[name].values():
                 column[span] = _REMOVED
-        self._removed += spans.words.stop - spans.words.start + spans.edges.stop - spans.edges.start
-        self.seqs[row] = -1
+        for column in self.passages.values():
+            column[row] = 0
+        self._removed += own["words"].stop - own["words"].start + own["edges"].stop - own["edges"].start
+        self.seqs[row], self._labels[row] = -1, ""
         self._free_rows.append(row)
         if self._removed > max(_MIN_REMOVED, (self.words.size + self.edges.size) // 2):
             self._compact()
+
+    def _spans(self, row: int) -> dict[str, slice]:
+        """Where what is a row's own is in each table."""
+        bounds = self.passages
+        return {name: slice(int(bounds[f"{name}_start"][row]), int(bounds[f"{name}_end"][row])) for name in _TABLES}
 
     def entities_of(self, seq: int) -> dict[str, float]:
         """The keys of a passage's entities with their weights."""
@@ -132,28 +194,55 @@ class EntityGraph:
 
     def entities_at(self, row: int) -> list[tuple[int, float]]:
         """The numbers of a row's entities with their weights."""
-        span = self._spans[row].edges
+        span = self._spans(row)["edges"]
         return list(zip(self.edges["entity"][span].tolist(), self.edges["weight"][span].tolist(), strict=True))
 
     def contents(self) -> dict[int, tuple[dict[str, float], list[tuple[list[str], list[int]]]]]:
         """Each passage's entities with weights, and each of its sentences' entities and terms: for comparing."""
         return {
-            seq: (self.entities_of(seq), list(self._sentences(self._spans[row]))) for seq, row in self._rows.items()
+            seq: (self.entities_of(seq), list(self._sentences(self._spans(row)))) for seq, row in self._rows.items()
         }
 
-    def _sentences(self, spans: _Spans) -> Iterator[tuple[list[str], list[int]]]:
-        for number in range(spans.sentences.start, spans.sentences.stop):
-            entities = self.mentions["entity"][spans.mentions][self.mentions["sentence"][spans.mentions] == number]
-            terms = self.words["term"][spans.words][self.words["sentence"][spans.words] == number]
+    def _sentences(self, spans: Mapping[str, slice]) -> Iterator[tuple[list[str], list[int]]]:
+        mentions, words = spans["mentions"], spans["words"]
+        for number in range(spans["sentences"].start, spans["sentences"].stop):
+            entities = self.mentions["entity"][mentions][self.mentions["sentence"][mentions] == number]
+            terms = self.words["term"][words][self.words["sentence"][words] == number]
             yield [self.keys[entity] for entity in entities.tolist()], terms.tolist()
 
+    def edges_to(self, entities: Longs) -> tuple[Longs, Longs]:
+        """The edges to these entities, in order, and to which of them each goes."""
+        return self._edge_order.find(self.edges["entity"], entities)
+
+    def mentions_of(self, entity: int) -> Longs:
+        """The mentions of an entity."""
+        return self._mention_order.find(self.mentions["entity"], np.array([entity]))[0]
+
+    def words_of(self, terms: NDArray[np.uint32]) -> tuple[Longs, Longs]:
+        """The words of all sentences that are one of these terms, and which of them each is."""
+        return self._word_order.find(self.words["term"], terms)
+
+    def sentences_of(self, rows: Longs) -> Longs:
+        """The sentences of these rows."""
+        bounds = zip(self.passages["sentences_start"][rows], self.passages["sentences_end"][rows], strict=True)
+        return np.concatenate((np.zeros(0, np.int64), *(np.arange(start, end) for start, end in bounds)))
+
+    def sentence_order(self, sentences: Longs) -> Longs:
+        """The numbers of the records that sentences stand in, by which they are in the same order in every graph of the
+        same texts, with the numbers of the sentences themselves."""
+        return self.passages["seq"].take(self.sentences["row"].take(sentences))
+
     def label(self, entity: int) -> str:
-        """How an entity is written in one of the passages that have it."""
-        return self.label_in(int(self.edges["row"][np.argmax(self.edges["entity"] == entity)]), entity)
+        """How an entity is written in the first of the passages that have it."""
+        if entity not in self._label_by_entity:
+            rows = self.edges["row"].take(self.edges_to(np.array([entity]))[0]).tolist()
+            self._label_by_entity[entity] = self.label_in(min(rows, key=self.seqs.__getitem__), entity)
+        return self._label_by_entity[entity]
 
     def label_in(self, row: int, entity: int) -> str:
         """How an entity is written in a row that has it."""
-        return self._labels[row][int(np.argmax(self.edges["entity"][self._spans[row].edges] == entity))]
+        place = int(np.argmax(self.edges["entity"][self._spans(row)["edges"]] == entity))
+        return self._labels[row].split(_SEPARATOR)[place]
 
     def view(self, visible: Bools) -> GraphView:
         """The graph of the rows that may be seen, and no others."""
@@ -161,14 +250,16 @@ class EntityGraph:
             self._view = GraphView(self, visible)
         return self._view
 
-    def _add(self, seq: int, passage: Passage) -> None:
-        self._view = None
+    def _add(self, seq: int, passage: Passage, digest: int) -> None:
+        self._note_change()
         if not self._free_rows:
             self._free_rows.append(len(self.seqs))
             self.seqs.append(-1)
+            self._labels.append("")
+            self.passages.extend(1)
         row = self._free_rows.pop()
         self._rows[seq], self.seqs[row] = row, seq
-        self._labels[row] = tuple(passage.labels.values())
+        self._labels[row] = _SEPARATOR.join(label.replace(_SEPARATOR, " ") for label in passage.labels.values())
         entities = {name: self._entity_number(name) for name in passage.labels}
         edges = self.edges.append(
             row=[row] * len(entities),
@@ -186,7 +277,9 @@ class EntityGraph:
             sentence=np.repeat(numbers, np.array([len(each.terms) for each in passage.sentences], np.int64)),
             term=[term for each in passage.sentences for term in each.terms],
         )
-        self._spans[row] = _Spans(edges, sentences, mentions, words)
+        self.passages["seq"][row], self.passages["digest"][row] = seq, digest
+        for name, span in zip(_TABLES, (edges, sentences, mentions, words), strict=True):
+            self.passages[f"{name}_start"][row], self.passages[f"{name}_end"][row] = span.start, span.stop
 
     def _entity_number(self, key: str) -> int:
         """The number of an entity that one more passage has."""
@@ -195,10 +288,10 @@ class EntityGraph:
             if not self._free_entities:
                 self._free_entities.append(len(self.keys))
                 self.keys.append("")
-                self._passage_counts.append(0)
+                self.passage_counts.extend(1)
             number = self._free_entities.pop()
             self.entities[key], self.keys[number] = number, key
-        self._passage_counts[number] += 1
+        self.passage_counts["rows"][number] += 1
         return number
 
     def _compact(self) -> None:
@@ -211,18 +304,19 @@ class EntityGraph:
         self.words.keep(self.words["term"] != _REMOVED)
         for table in (self.mentions, self.words):
             table["sentence"][:] = new_number[table["sentence"]]
-        columns = [_closed_up([spans[place] for spans in self._spans.values()]) for place in range(len(_Spans._fields))]
-        self._spans = dict(zip(self._spans, map(_Spans._make, zip(*columns, strict=True)), strict=True))
+        rows = np.array(list(self._rows.values()), np.int64)
+        for name in _TABLES:
+            self._close_up(name, rows)
         self._removed = 0
+        self._clear_orders()
 
-
-def _closed_up(spans: Sequence[slice]) -> list[slice]:
-    closed = [slice(0, 0)] * len(spans)
-    end = 0
-    for place in sorted(range(len(spans)), key=lambda place: spans[place].start):
-        start, end = end, end + spans[place].stop - spans[place].start
-        closed[place] = slice(start, end)
-    return closed
+    def _close_up(self, name: str, rows: Longs) -> None:
+        """Move the bounds of rows to where what they enclose is without gaps."""
+        starts, ends = self.passages[f"{name}_start"], self.passages[f"{name}_end"]
+        rows = rows[np.argsort(starts[rows], kind="stable")]
+        sizes = ends[rows] - starts[rows]
+        ends[rows] = np.cumsum(sizes)
+        starts[rows] = ends[rows] - sizes
 
 
 class GraphView:
@@ -236,6 +330,7 @@ class GraphView:
         self.row_count, self.entity_count = graph.rows, len(graph.keys)
         self.in_title = weight > 1
         """Which edges go to an entity that the passage is about."""
+        self.title_row, self.title_entity = row[self.in_title], entity[self.in_title]
         self.passage_counts = sum_by(entity, weight > 0, self.entity_count)
         """How many rows have each entity."""
         self.common = self.passage_counts > max(COMMON_PASSAGES, COMMON_SHARE * int(visible.sum()))
@@ -250,10 +345,13 @@ class GraphView:
         start = float(entities.sum() + rows.sum()) or 1.0
         entities, rows = entities * ((1 - damping) / start), rows * ((1 - damping) / start)
         at_entities, at_rows = entities, rows
-        for _ in range(steps):
-            to_entities = sum_by(self.entity, self._to_entity * at_rows.take(self.row), self.entity_count)
-            to_rows = sum_by(self.row, self._to_row * at_entities.take(self.entity), self.row_count)
-            at_entities, at_rows = entities + damping * to_entities, rows + damping * to_rows
+        for left in range(steps, 0, -1):  # rows lead to entities only, and these to rows: half of each step is enough
+            if left % 2:
+                to_rows = sum_by(self.row, self._to_row * at_entities.take(self.entity), self.row_count)
+                at_rows = rows + damping * to_rows
+            else:
+                to_entities = sum_by(self.entity, self._to_entity * at_rows.take(self.row), self.entity_count)
+                at_entities = entities + damping * to_entities
         return at_rows
 
 

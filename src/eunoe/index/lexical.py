@@ -1,15 +1,19 @@
 """The lexical index: which rows hold which terms. Its arrays are in row order, so that adding is appending."""
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import chain, islice
+from itertools import chain
 from math import log1p
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.index.dense import Floats, Ints, Table
+from eunoe.index.column_order import ColumnOrder
+from eunoe.index.dense import Arrays, Floats, Ints, Table, prefixed, unprefixed
+from eunoe.index.packed_texts import pack_texts, unpack_texts
 from eunoe.index.related_terms import RelatedTerms
 from eunoe.text import analyzer
 from eunoe.text.dates import NUMBER_WORDS, TIME_WORDS
@@ -26,11 +30,6 @@ NUMBER: Final = 2
 _REMOVED: Final = 0
 """The term of postings of removed rows."""
 _MIN_REMOVED_POSTINGS: Final = 1024
-_FIRST: Final = np.zeros(1, np.int64)
-_MAX_UNSORTED_SHARE: Final = 4
-"""Postings are sorted anew when more than a quarter of them came after the last time."""
-_MAX_SINGLE_LOOKUPS: Final = 24
-"""Up to so many terms it is quicker to look them up one by one."""
 _IMAGINED_ROWS: Final = 20
 """Rows that hold nothing, counted in with the others, so that rarity means something in a stream of three."""
 _MIN_SHARE: Final = 10
@@ -53,19 +52,14 @@ class TermGroup(NamedTuple):
     """The piece of the question that it was taken from."""
 
 
-class _SortedPostings(NamedTuple):
-    """The rows of the first postings by term, and where each term starts."""
-
-    size: int = 0
-    rows: Ints = np.zeros(0, np.int32)
-    starts: Longs = _FIRST
-
-
 class LexicalIndex:
     """The terms of each row."""
 
     def __init__(self) -> None:
         self.vocabulary: dict[str, int] = {"": _REMOVED}
+        """The numbers of terms that a row holds."""
+        self.keys: list[str] = [""]
+        """Terms by their numbers; empty where a number is free."""
         self.languages = frozenset({ENGLISH})
         """The languages of the rows, and English."""
         self.row_count = 0
@@ -76,10 +70,43 @@ class LexicalIndex:
         self.terms = Table(rows=np.int32, flags=np.uint8)
         """How many rows hold each term, and its flags."""
         self.terms.extend(1)
-        self._sorted = _SortedPostings()
+        self._order = ColumnOrder()
+        self._free_terms: list[int] = []
         self._removed_postings = 0
         self.rows_by_language = np.zeros(len(LANGUAGES), np.int64)
         self.related_terms = RelatedTerms(self.vocabulary)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that its arrays hold."""
+        return self.postings.nbytes + self.rows.nbytes + self.terms.nbytes + self._order.nbytes
+
+    def state(self) -> Arrays:
+        self._order.update(self.postings["term"])
+        return (
+            prefixed("postings", self.postings)
+            | prefixed("rows", self.rows)
+            | prefixed("terms", self.terms)
+            | prefixed("order", self._order.state())
+            | prefixed("keys", pack_texts(self.keys))
+            | {"rows_by_language": self.rows_by_language}
+        )
+
+    @classmethod
+    def of(cls, state: Arrays) -> LexicalIndex:
+        lexical = cls()
+        for name, table in (("postings", lexical.postings), ("rows", lexical.rows), ("terms", lexical.terms)):
+            table.restore(unprefixed(name, state))
+        lexical._order = ColumnOrder.of(unprefixed("order", state))
+        lexical.keys = unpack_texts(unprefixed("keys", state))
+        lexical._free_terms = [number for number, key in enumerate(lexical.keys) if number and not key]
+        numbers = {key: number for number, key in enumerate(lexical.keys) if key} if lexical._free_terms else None
+        lexical.vocabulary |= numbers or dict(zip(lexical.keys, range(len(lexical.keys)), strict=True))
+        lexical.rows_by_language = state["rows_by_language"]
+        lexical.row_count = int(lexical.rows_by_language.sum())
+        lexical._removed_postings = int(np.count_nonzero(lexical.postings["term"] == _REMOVED))
+        lexical._note_languages()
+        return lexical
 
     @property
     def other_language(self) -> int:
@@ -92,7 +119,7 @@ class LexicalIndex:
         if not rows:
             return
         term, text, languages = self._find_terms(texts)
-        width = len(self.vocabulary)
+        width = self.terms.size
         keys, counts = np.unique(text.astype(np.int64) * width + term, return_counts=True)
         self._put(rows, keys % width, keys // width, counts, np.bincount(text, minlength=len(rows)), languages)
 
@@ -123,22 +150,37 @@ class LexicalIndex:
         np.add.at(self.terms["rows"], terms, 1)
         self.row_count += len(rows)
         self.rows_by_language += np.bincount(languages, minlength=len(LANGUAGES))
+        self._note_languages()
+
+    def _note_languages(self) -> None:
         self.languages = frozenset((ENGLISH, *np.flatnonzero(self.rows_by_language).tolist()))
 
     def remove(self, rows: Sequence[int]) -> None:
+        """Leave nothing of the texts of rows, nor of the terms that no other row holds."""
         for row in rows:
-            self._sorted = _SortedPostings()
             span = slice(int(self.rows["start"][row]), int(self.rows["end"][row]))
-            self.terms["rows"][self.postings["term"][span]] -= 1
-            self.postings["term"][span] = _REMOVED
+            terms = self.postings["term"][span].copy()
+            self.terms["rows"][terms] -= 1
+            self._free(terms[self.terms["rows"][terms] == 0].tolist())
+            for column in self.postings.values():
+                column[span] = _REMOVED
             self._removed_postings += span.stop - span.start
             self.rows_by_language[self.rows["language"][row]] -= 1
             for name in ("start", "end", "length", "flags"):
                 self.rows[name][row] = 0
             self.row_count -= 1
-        self.languages = frozenset((ENGLISH, *np.flatnonzero(self.rows_by_language).tolist()))
+        self._note_languages()
         if self._removed_postings > max(_MIN_REMOVED_POSTINGS, self.postings.size // 2):
             self._compact()
+
+    def _free(self, terms: Sequence[int]) -> None:
+        """Take terms that no row holds any more out of the vocabulary."""
+        for term in terms:
+            del self.vocabulary[self.keys[term]]
+            self.keys[term] = ""
+        self._free_terms += terms
+        if terms:
+            self.related_terms.clear()
 
     def idf(self, group: TermGroup) -> float:
         """Inverse document frequency: how much it says that a row holds one of the group's exact terms."""
@@ -148,56 +190,27 @@ class LexicalIndex:
     def matches(self, groups: Sequence[TermGroup]) -> Floats:
         """How well each row fits each group, 0 to 1: an array of groups by rows."""
         matches = np.zeros((len(groups), self.rows.size), np.float32)
-        if self.postings.size - self._sorted.size > self.postings.size // _MAX_UNSORTED_SHARE:
-            self._sort()
-        _, rows, starts = self._sorted
+        terms = list(dict.fromkeys(term for group in groups for term in group.terms if term))
+        places, which = self._order.find(self.postings["term"], np.array(terms, np.int32))
+        rows = self.postings["row"].take(places)
+        bounds = np.searchsorted(which, np.arange(len(terms) + 1)).tolist()
+        place_of = {term: place for place, term in enumerate(terms)}
         # From the worst fit to the best: where a row has two terms of a group, the last assignment stays.
-        end = len(starts) - 1
-        known = sorted(
+        for fit, number, term in sorted(
             (fit, number, term)
             for number, group in enumerate(groups)
             for term, fit in zip(group.terms, group.fits, strict=True)
-            if term < end
-        )
-        if len(known) <= _MAX_SINGLE_LOOKUPS:
-            for fit, number, term in known:
-                matches[number].put(rows[starts.item(term) : starts.item(term + 1)], fit)
-        else:
-            fits, numbers, terms = zip(*known, strict=True)
-            row, counts = self._sorted_rows(terms)
-            matches[np.repeat(numbers, counts), row] = np.repeat(np.array(fits, np.float32), counts)
-        if self._sorted.size < self.postings.size:
-            self._match_unsorted(groups, matches)
+            if term
+        ):
+            matches[number].put(rows[bounds[place_of[term]] : bounds[place_of[term] + 1]], fit)
         return matches
 
-    def _sort(self) -> None:
-        term = self.postings["term"]
-        ends = np.cumsum(np.bincount(term, minlength=len(self.vocabulary)))
-        rows = self.postings["row"][np.argsort(term, kind="stable")]
-        self._sorted = _SortedPostings(self.postings.size, rows, np.concatenate((_FIRST, ends)))
-
-    def _sorted_rows(self, terms: Sequence[int]) -> tuple[Ints, Longs]:
-        """The rows of terms among the sorted postings, term after term, and how many each has."""
-        _, rows, starts = self._sorted
-        where = np.array(terms, np.int64)
-        first, last = starts.take(where), starts.take(where + 1)
-        spans = [rows[start:end] for start, end in zip(first.tolist(), last.tolist(), strict=True)]
-        return np.concatenate((rows[:0], *spans)), last - first
-
-    def _match_unsorted(self, groups: Sequence[TermGroup], matches: Floats) -> None:
-        terms = sorted({term for group in groups for term in group.terms})
-        places = {term: place for place, term in enumerate(terms, 1)}
-        fits = np.zeros((len(groups), len(terms) + 1), np.float32)
-        for number, group in enumerate(groups):
-            fits[number, [places[term] for term in group.terms]] = group.fits
-        place_of = np.zeros(len(self.vocabulary), np.int32)
-        place_of[terms] = range(1, len(terms) + 1)
-        place = place_of.take(self.postings["term"][self._sorted.size :])
-        found = place.nonzero()[0]
-        if len(found):
-            row = self.postings["row"][self._sorted.size :].take(found)
-            first = np.concatenate((_FIRST, (row[1:] != row[:-1]).nonzero()[0] + 1))
-            matches[:, row[first]] = np.maximum.reduceat(fits.take(place[found], axis=1), first, axis=1)
+    def row_matches(self, groups: Sequence[TermGroup], rows: Sequence[int]) -> list[list[float]]:
+        """How well some rows fit each group, 0 to 1."""
+        start, end, term = self.rows["start"], self.rows["end"], self.postings["term"]
+        held = [frozenset(term[start.item(row) : end.item(row)].tolist()) for row in rows]
+        pairs = [list(zip(group.terms, group.fits, strict=True)) for group in groups]
+        return [[max((fit for term, fit in each if term in own), default=0.0) for each in pairs] for own in held]
 
     def feedback_terms(
         self, rows: Sequence[int], weights: Sequence[float], excluded: Set[int], limit: int, max_share: float
@@ -212,10 +225,11 @@ class LexicalIndex:
         frequency = np.bincount(which, np.repeat(weights, [len(span) for span in spans]), len(terms))
         holding = self.terms["rows"].take(terms)
         idf = np.log1p((self.row_count + _IMAGINED_ROWS - holding + 0.5) / (holding + 0.5))
-        order = np.argsort(-frequency * idf, kind="stable")  # ties go by number
-        order = order[(holding <= max_share * self.row_count).take(order)]
-        ranked = zip(order.tolist(), terms.take(order).tolist(), strict=True)
-        chosen = [(place, term) for place, term in ranked if term != _REMOVED and term not in excluded][:limit]
+        is_rare = (holding <= max_share * self.row_count).tolist()
+        values, numbers = (-frequency * idf).tolist(), terms.tolist()
+        usable = [place for place, term in enumerate(numbers) if is_rare[place] and term not in excluded]
+        usable.sort(key=lambda place: (values[place], self.keys[numbers[place]]))
+        chosen = [(place, numbers[place]) for place in usable[:limit]]
         if not chosen:
             return {}
         places, best = zip(*chosen, strict=True)
@@ -224,34 +238,27 @@ class LexicalIndex:
 
     def sum_weights(self, weights: Mapping[int, float]) -> Floats:
         """For each row the sum of the weights of its terms."""
-        known = {term: weight for term, weight in weights.items() if term < len(self._sorted.starts) - 1}
-        rows, counts = self._sorted_rows(list(known))
-        total = np.bincount(rows, np.repeat(list(known.values()), counts), self.rows.size)
-        if self._sorted.size < self.postings.size:
-            by_term = np.zeros(len(self.vocabulary))
-            by_term[list(weights)] = list(weights.values())
-            unsorted = slice(self._sorted.size, None)
-            gains = by_term.take(self.postings["term"][unsorted])
-            total = total + np.bincount(self.postings["row"][unsorted], gains, self.rows.size)
-        return total.astype(np.float32)
+        places, which = self._order.find(self.postings["term"], np.array(list(weights), np.int32))
+        gains = np.array(list(weights.values()), np.float64).take(which)
+        return np.bincount(self.postings["row"].take(places), gains, self.rows.size).astype(np.float32)
 
     def bm25(self, groups: Sequence[TermGroup], k1: float = 1.2, b: float = 0.75) -> Floats:
         """BM25 of each row over the groups' exact terms, as a share of the most there can be."""
-        weights = np.zeros(len(self.vocabulary), np.float64)
+        weights: defaultdict[int, float] = defaultdict(float)
         total = 0.0
         for group in groups:
             weight = self.idf(group) * group.weight
-            weights[list(group.terms[: group.exact_count])] += weight
+            for term in group.terms[: group.exact_count]:
+                weights[term] += weight
             total += weight
-        weights[_REMOVED] = 0
-        found = np.flatnonzero(weights[self.postings["term"]])
-        if not len(found) or total <= 0:
+        weights.pop(_REMOVED, None)
+        places, which = self._order.find(self.postings["term"], np.array(list(weights), np.int32))
+        if not len(places) or total <= 0:
             return np.zeros(self.rows.size, np.float32)
-        term, row = self.postings["term"][found], self.postings["row"][found]
-        count = self.postings["count"][found].astype(np.float64)
-        mean = max(float(self.rows["length"].sum()) / max(self.row_count, 1), 1.0)
+        row, count = self.postings["row"].take(places), self.postings["count"].take(places).astype(np.float64)
+        mean = max(float(self.rows["length"].sum(dtype=np.float64)) / max(self.row_count, 1), 1.0)
         scaled = k1 * (1 - b + b * self.rows["length"][row] / mean)
-        gains = weights[term] * count * (k1 + 1) / (count + scaled)
+        gains = np.array(list(weights.values())).take(which) * count * (k1 + 1) / (count + scaled)
         return (np.bincount(row, gains, self.rows.size) / (total * (k1 + 1))).astype(np.float32)
 
     def _find_terms(self, texts: Sequence[str]) -> tuple[Ints, Ints, Longs]:
@@ -273,15 +280,21 @@ class LexicalIndex:
 
     def _number(self, terms: Iterable[str]) -> Ints:
         """The numbers of terms; those that are new get one."""
-        vocabulary, known = self.vocabulary, len(self.vocabulary)
-        numbers = np.array([vocabulary.setdefault(term, len(vocabulary)) for term in terms], np.int32)
-        latest = [*islice(reversed(vocabulary), len(vocabulary) - known)]
-        self.terms.append(flags=[_term_flags(term) for term in reversed(latest)])
-        return numbers
+        all_terms, vocabulary = list(terms), self.vocabulary
+        new = [term for term in dict.fromkeys(all_terms) if term not in vocabulary]
+        reused = [self._free_terms.pop() for _ in new[: len(self._free_terms)]]
+        for number, term in zip(reused, new, strict=False):
+            vocabulary[term], self.keys[number], self.terms["flags"][number] = number, term, _term_flags(term)
+        rest = new[len(reused) :]
+        vocabulary.update(zip(rest, range(len(self.keys), len(self.keys) + len(rest)), strict=True))
+        self.keys += rest
+        self.terms.append(flags=[_term_flags(term) for term in rest])
+        return np.array([vocabulary[term] for term in all_terms], np.int32)
 
     def _compact(self) -> None:
         """Close the gaps that removed rows left among the postings."""
         self.postings.keep(self.postings["term"] != _REMOVED)
+        self._order = ColumnOrder()
         self.rows["start"][:] = self.rows["end"][:] = 0
         row = self.postings["row"]
         edges = np.flatnonzero(np.diff(row, prepend=-1, append=-1))

@@ -34,10 +34,14 @@ class _Order(NamedTuple):
 
 
 class RelatedTerms:
-    """The terms of a vocabulary, which only grows, by how they begin and how they end."""
+    """The terms of a vocabulary by how they begin and how they end. It may grow; who takes a term out calls `clear`."""
 
     def __init__(self, vocabulary: Mapping[str, int]) -> None:
         self._vocabulary = vocabulary
+        self._order = _Order()
+
+    def clear(self) -> None:
+        """Forget the order of the terms."""
         self._order = _Order()
 
     def find(self, stem: str, language: int) -> dict[str, float]:

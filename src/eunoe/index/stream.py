@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from math import log
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.index.dense import Bools, DenseIndex, Floats, Ints, Table
+from eunoe.index.dense import Arrays, Bools, DenseIndex, Floats, Ints, Table, prefixed, unprefixed
 from eunoe.index.graph import EntityGraph
 from eunoe.index.lexical import LexicalIndex, pieces
+from eunoe.index.packed_texts import pack_texts, unpack_texts
+from eunoe.index.text_digest import text_digest
 from eunoe.text.analyzer import folded_words
+from eunoe.text.languages import ENGLISH
 from eunoe.text.normalize import normalize_name
 from eunoe.text.parts import LONG_TEXT_WORDS, PART_WORDS
 
 PIECE_CHARACTERS: Final = 100_000
 """So much of a text is indexed before the reply, which takes a fraction of a second; the rest of a huge one follows,
 in pieces of this size. No page and hardly a chapter is longer."""
+NO_RECORD: Final = -1
+"""Stands in the place of a record's number in a gap."""
 CATEGORIES: Final = ("kind", "label", "session", "speaker")
 TIMES: Final = ("time", "valid_from", "valid_to", "recorded", "retired")
 
@@ -65,6 +71,7 @@ class StreamIndex:
         self.model = ""
         """The name of the model that made its vectors."""
         self.rows = 0
+        """How many rows there are, gaps included."""
         self.lexical = LexicalIndex()
         self.dense = DenseIndex()
         self.graph: EntityGraph | None = None
@@ -72,12 +79,12 @@ class StreamIndex:
         self.metadata: dict[int, Mapping[str, Any]] | None = None
         """The metadata of the items that have some, by their numbers; read when a filter first asks for it."""
         self.columns = Table(
-            asks=np.bool_, by_user=np.bool_, by_machine=np.bool_, in_review=np.bool_,
+            asks=np.bool_, by_user=np.bool_, by_machine=np.bool_, in_review=np.bool_, text_digest=np.int64,
             **dict.fromkeys(CATEGORIES, np.int32), **dict.fromkeys(TIMES, np.float64),
         )  # fmt: skip
         """Whether a row ends in a question mark, was said by the user of an assistant or by an assistant or tool, or
-        waits for review; the codes of its categories; and its times, NaN where there is none."""
-        self.codes: dict[str, dict[str, int]] = {name: {} for name in CATEGORIES}
+        waits for review; a digest of its text; the codes of its categories; and its times, NaN where there is none."""
+        self.codes: dict[str, dict[str, int]] = {name: {"": 0} for name in CATEGORIES}
         """The code of each value of a column of categories."""
         self.open: Bools = np.zeros(0, np.bool_)
         """Which rows are neither retired nor in review."""
@@ -92,17 +99,52 @@ class StreamIndex:
         """Where each record is, by its number."""
         self.unfinished: dict[int, None] = {}
         """Numbers of the records of whose texts only the beginning is indexed."""
-        self._text_hashes: list[int | None] = []
         self._name_count = 0
         self._layout: ConversationLayout | None = None
         self._rows_by_file: dict[str, list[int]] | None = None
         self._graph_rows: NDArray[np.int64] | None = None
 
     @property
+    def count(self) -> int:
+        """How many records there are."""
+        return len(self.row_of)
+
+    def state(self) -> Arrays:
+        """The arrays of which it is made, but for its graph and its metadata. No text may be unfinished."""
+        arrays = prefixed("columns", self.columns) | {"seqs": np.array(self.seqs, np.int64)}
+        arrays |= prefixed("ids", pack_texts(self.ids)) | prefixed("lexical", self.lexical.state())
+        arrays |= prefixed("dense", self.dense.state())
+        for name, codes in self.codes.items():
+            arrays |= prefixed(f"codes.{name}", pack_texts(list(codes)))
+        for name, names in (("people", self.people), ("files", self.files)):
+            counts = np.fromiter(map(len, names), np.int32, len(names))
+            arrays |= prefixed(name, pack_texts([each for own in names for each in own])) | {f"{name}.counts": counts}
+        return arrays
+
+    @classmethod
+    def of(cls, state: Arrays, version: int, model: str) -> StreamIndex:
+        """Put an index together from its arrays, which it may change. Raise ValueError or KeyError if they are none."""
+        index = cls()
+        index.version, index.model = version, model
+        index.columns.restore(unprefixed("columns", state))
+        index.lexical = LexicalIndex.of(unprefixed("lexical", state))
+        index.dense = DenseIndex.of(unprefixed("dense", state))
+        index.rows, index.seqs = index.columns.size, state["seqs"].tolist()
+        index.ids = unpack_texts(unprefixed("ids", state))
+        index.row_of = {seq: row for row, seq in enumerate(index.seqs) if seq >= 0}
+        for name in CATEGORIES:
+            texts = unpack_texts(unprefixed(f"codes.{name}", state))
+            index.codes[name] = {text: code for code, text in enumerate(texts)}
+        index.people, index.files = (_unpack_names(unprefixed(name, state)) for name in ("people", "files"))
+        index._name_count = sum(map(len, index.people)) + sum(map(len, index.files))
+        index._note_change()
+        return index
+
+    @property
     def nbytes(self) -> int:
         """Memory held, for a bound on all indexes together; strings and objects are estimated."""
         lexical, dense = self.lexical, self.dense
-        tables = (self.columns, lexical.postings, lexical.rows, lexical.terms, dense.rows, dense.parts)
+        tables = (self.columns, lexical, dense.rows, dense.parts)
         return (
             _BASE_BYTES
             + sum(table.nbytes for table in tables)
@@ -175,15 +217,48 @@ class StreamIndex:
         self.seqs += [0] * len(new)
         self.people += [()] * len(new)
         self.files += [()] * len(new)
-        self._text_hashes += [None] * len(new)
         self.row_of.update((entry.seq, row) for row, entry in enumerate(new, span.start))
         for batch in (new, changed):
             if batch:
                 self._write([self.row_of[entry.seq] for entry in batch], batch)
+        self._note_change()
+        self.version = version
+
+    def _note_change(self) -> None:
         self.open = np.isnan(self.columns["retired"]) & ~self.columns["in_review"]
         self.has_ends = not np.isnan(self.columns["valid_to"]).all()
         self._layout = self._rows_by_file = self._graph_rows = None
-        self.version = version
+
+    def remove(self, seqs: Collection[int]) -> None:
+        """Take records out, with every word that no other has. Their rows stay as gaps, which nothing finds."""
+        rows = [row for seq in seqs if (row := self.row_of.pop(seq, None)) is not None]
+        if not rows:
+            return
+        where = np.asarray(rows, np.int32)
+        self.lexical.remove(rows)
+        self.dense.remove(where)
+        for name, column in self.columns.items():
+            column[where] = np.nan if name in TIMES else name == "in_review"
+        for row in rows:
+            self._name_count -= len(self.people[row]) + len(self.files[row])
+            self.ids[row], self.seqs[row], self.people[row], self.files[row] = "", NO_RECORD, (), ()
+        for name in CATEGORIES:
+            self._drop_unused_codes(name)
+        for seq in seqs:
+            self.unfinished.pop(seq, None)
+            if self.metadata is not None:
+                self.metadata.pop(seq, None)
+        self._note_change()
+
+    def _drop_unused_codes(self, name: str) -> None:
+        """Forget the values of a category that no row has any more."""
+        values, column = list(self.codes[name]), self.columns[name]
+        is_used = np.zeros(len(values), np.bool_)
+        is_used[column] = is_used[0] = True
+        if not is_used.all():
+            column[:] = (np.cumsum(is_used) - 1).take(column)
+            used = [values[code] for code in np.flatnonzero(is_used).tolist()]
+            self.codes[name] = {value: code for code, value in enumerate(used)}
 
     def _write(self, rows: Sequence[int], entries: Sequence[IndexEntry]) -> None:
         self._write_texts(dict(zip(rows, entries, strict=True)))
@@ -209,24 +284,27 @@ class StreamIndex:
 
     def _write_texts(self, entries: Mapping[int, IndexEntry]) -> None:
         """Index the texts that are new, of a huge one the beginning."""
-        changed = {row: entry for row, entry in entries.items() if self._text_hashes[row] != hash(entry.text)}
-        if known := [row for row in changed if self._text_hashes[row] is not None]:
+        digests = self.columns["text_digest"]
+        own = {row: text_digest(entry.text) for row, entry in entries.items()}
+        changed = {row: entry for row, entry in entries.items() if digests[row] != own[row]}
+        if known := [row for row in changed if digests[row]]:
             self.lexical.remove(known)
         self.lexical.add(list(changed), [next(pieces(entry.text, PIECE_CHARACTERS), "") for entry in changed.values()])
         for row, entry in changed.items():
-            self._text_hashes[row] = hash(entry.text)
+            digests[row] = own[row]
             if len(entry.text) > PIECE_CHARACTERS:
                 self.unfinished[entry.seq] = None
 
     def language_of(self, seq: int) -> int:
-        """The language of a record's text, as its beginning tells."""
-        return int(self.lexical.rows["language"][self.row_of[seq]])
+        """The language of a record's text, as its beginning tells; English if the record is gone."""
+        row = self.row_of.get(seq)
+        return ENGLISH if row is None else int(self.lexical.rows["language"][row])
 
     def finish_text(self, seq: int, text: str, counts: Mapping[str, int]) -> None:
         """Index the whole text of a record by its terms, if it is still the one that was begun."""
         self.unfinished.pop(seq, None)
         row = self.row_of.get(seq)
-        if row is not None and self._text_hashes[row] == hash(text):
+        if row is not None and int(self.columns["text_digest"][row]) == text_digest(text):
             self.lexical.replace(row, counts)
             self._layout = None
 
@@ -287,7 +365,7 @@ class ConversationLayout:
             for word in folded_words(name):
                 speakers[word].add(name)
         times = columns["time"][~np.isnan(columns["time"])]
-        mean_length = float(lengths.sum()) / max(index.lexical.row_count, 1)
+        mean_length = float(lengths.sum(dtype=np.float64)) / max(index.lexical.row_count, 1)
         excess = log(max(mean_length, _SHORT_TEXT_WORDS) / _SHORT_TEXT_WORDS)
         return cls(
             message=message,
@@ -304,9 +382,21 @@ class ConversationLayout:
             user=by_user.astype(np.float32) if is_assisted else None,
             speakers_by_word=dict(speakers),
             time_span=(float(times.min()), float(times.max())) if len(times) else None,
-            item_counts=np.where(lengths > LONG_TEXT_WORDS, lengths / PART_WORDS, 1).astype(np.float32),
+            item_counts=_item_counts(index, lengths),
             verbosity=min(excess / log(_LONG_TEXT_WORDS / _SHORT_TEXT_WORDS), 1.0),
         )
+
+
+def _item_counts(index: StreamIndex, lengths: Floats) -> Floats:
+    counts = np.where(lengths > LONG_TEXT_WORDS, lengths / PART_WORDS, 1).astype(np.float32)
+    if index.count < index.rows:
+        counts[index.columns["text_digest"] == 0] = 0
+    return counts
+
+
+def _unpack_names(state: Arrays) -> list[tuple[str, ...]]:
+    counts, names = state["counts"].tolist(), iter(unpack_texts(state))
+    return [tuple(islice(names, count)) if count else () for count in counts]
 
 
 def _relative_lengths(lengths: Floats, sides: Sequence[Bools]) -> Floats:

@@ -6,6 +6,7 @@ A bridge is an entity in a sentence about one of the question's entities. Why it
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -50,7 +51,8 @@ _MAX_MARGIN: Final = 12.0
 _USUAL_MARGIN: Final = 3.0
 """Stands in for passages that are not there: a memory of one thing says nothing by what else it holds."""
 _MAX_LOG_ODDS: Final = 40.0
-_LOW_BITS: Final = 0xFFFF
+_SCORE_DECIMALS: Final = 12
+"""Sums that are added up in another order differ after these: ties stay ties, however a graph came about."""
 _TOKEN: Final = re.compile(r"[^\W_]+")
 _POSSESSIVE: Final = re.compile(r"['’`]s\b|['’`](?=\s|$)", re.IGNORECASE)
 
@@ -105,13 +107,14 @@ def rank_by_graph(
     total = _weighted_sum(evidence, weights)
     rows, is_found = index.graph_rows(graph), np.isfinite(total)
     order = np.full(index.rows, -np.inf)
-    order[rows[is_found]] = total[is_found]
+    order[rows[is_found]] = total[is_found].round(_SCORE_DECIMALS)
 
     def score() -> Floats:
-        odds = _log_odds(evidence.signals, total, confidence)
+        odds = _log_odds(evidence.signals, total, confidence, len(graph) + 1)
         odds = np.where(_is_connected(graph, evidence), odds, -np.logaddexp(0, -np.maximum(odds, -_MAX_LOG_ODDS)))
         scores = np.zeros(index.rows)
-        scores[rows[is_found]] = 1 / (1 + np.exp(-np.clip(odds[is_found], -_MAX_LOG_ODDS, _MAX_LOG_ODDS)))
+        found = 1 / (1 + np.exp(-np.clip(odds[is_found], -_MAX_LOG_ODDS, _MAX_LOG_ODDS)))
+        scores[rows[is_found]] = np.maximum(found.round(_SCORE_DECIMALS), 10.0**-_SCORE_DECIMALS)
         return scores
 
     label = cache(graph.label)
@@ -138,12 +141,15 @@ def _weighted_sum(evidence: _Evidence, weights: GraphWeights) -> Floats:
     return np.where(is_reached, total, -np.inf)
 
 
-def _log_odds(signals: dict[str, Floats], total: Floats, confidence: GraphConfidence) -> Floats:
-    """How far the best rows together answer the question, less what separates each row from the best."""
+def _log_odds(signals: dict[str, Floats], total: Floats, confidence: GraphConfidence, count: int) -> Floats:
+    """How far the best rows together answer the question, less what separates each row from the best.
+
+    Beyond the best `count` rows there are only gaps.
+    """
     top = float(total.max(initial=-np.inf))
     if not np.isfinite(top):
         return total
-    order = top_rows(total, _MARGIN_TO)
+    order = top_rows(total, min(count, _MARGIN_TO))
     best = order[np.isfinite(total[order])][:_BEST_PASSAGES]
     margins = np.clip(total[order[0]] - total[order[_MARGIN_FROM:]], 0, _MAX_MARGIN)
     missing = _MARGIN_TO - max(len(order), _MARGIN_FROM)
@@ -168,7 +174,7 @@ def _is_connected(graph: EntityGraph, evidence: _Evidence) -> Bools:
     leads = evidence.bridge_fit > 0
     leads[list(evidence.asked)] = True
     is_connected = (evidence.signals["lexical"] > 0) | (evidence.signals["sentence"] > 0)
-    is_connected[graph.edges["row"][leads.take(graph.edges["entity"])]] = True
+    is_connected[graph.edges["row"].take(graph.edges_to(leads.nonzero()[0])[0])] = True
     return is_connected
 
 
@@ -268,29 +274,23 @@ def _sentence_fit(
             number = term_number(form)
             if number not in terms or terms[number][1] < fit:
                 terms[number] = (place, fit)
-    if not terms:
-        return np.zeros(graph.sentences.size)
-    sentences, places, fits = _match_terms(graph, terms)
-    total = max(float(weights.sum()), 1e-9)
-    return np.bincount(sentences, fits * weights.take(places), graph.sentences.size) / total
+    found, which = graph.words_of(np.array(list(terms), np.uint32))
+    sentences = np.split(graph.words["sentence"].take(found), np.searchsorted(which, np.arange(1, max(len(terms), 1))))
+    by_place: dict[int, list[tuple[float, Ints]]] = {}
+    for (place, fit), own in zip(terms.values(), sentences, strict=False):
+        by_place.setdefault(place, []).append((fit, own))
+    total = np.zeros(graph.sentences.size)
+    for place in sorted(by_place):
+        total += weights[place] * _best_fits(by_place[place], len(total))
+    return total / max(float(weights.sum()), 1e-9)
 
 
-def _match_terms(graph: EntityGraph, terms: dict[int, tuple[int, float]]) -> tuple[Ints, Ints, Floats]:
-    """Sentences with the places of the words that they have, each once, with its best fit."""
-    wanted = np.array(sorted(terms), np.uint32)
-    is_low = np.zeros(_LOW_BITS + 1, np.bool_)
-    is_low[wanted & _LOW_BITS] = True
-    term = graph.words["term"]
-    maybe = is_low.take(term & _LOW_BITS).nonzero()[0]  # most words are ruled out by their low bits, which is quick
-    which = np.searchsorted(wanted, term.take(maybe)).clip(max=len(wanted) - 1)
-    is_match = wanted.take(which) == term.take(maybe)
-    places, fits = zip(*(terms[number] for number in wanted.tolist()), strict=True)
-    place, fit = np.array(places)[which[is_match]], np.array(fits)[which[is_match]]
-    sentence = graph.words["sentence"].take(maybe[is_match]).astype(np.int64)
-    order = np.lexsort((fit, place, sentence))
-    sentence, place, fit = sentence[order], place[order], fit[order]
-    is_last = np.append((np.diff(sentence) != 0) | (np.diff(place) != 0), np.ones(min(len(order), 1), np.bool_))
-    return sentence[is_last], place[is_last], fit[is_last]
+def _best_fits(forms: list[tuple[float, Ints]], size: int) -> Floats:
+    """How well each sentence fits one word, by the best of the forms that it has."""
+    best = np.zeros(size)
+    for fit, sentences in sorted(forms, key=itemgetter(0)):
+        best[sentences] = fit
+    return best
 
 
 def _find_bridges(graph: EntityGraph, view: GraphView, asked: Sequence[int], fit: Floats) -> _Bridges:
@@ -299,24 +299,24 @@ def _find_bridges(graph: EntityGraph, view: GraphView, asked: Sequence[int], fit
     source = np.zeros(len(fit), np.int32)
     for entity in asked:
         near, in_title = _sentences_about(graph, view, entity)
-        near = near[np.argsort(-fit.take(near), kind="stable")][:_MAX_SENTENCES]
+        order = np.lexsort((near, graph.sentence_order(near), -fit.take(near)))[:_MAX_SENTENCES]
+        near, titled = near[order], in_title[order]
         value = fit.take(near) + _MIN_SENTENCE_FIT
         weight[near[:_BEST_SENTENCES]] += value[:_BEST_SENTENCES]
         source[near[value > best.take(near)]] = entity
         best[near] = np.maximum(best.take(near), value)
-        titled = in_title.take(near)
         title_best[near[titled]] = np.maximum(title_best.take(near[titled]), value[titled])
     return _bridges_of_sentences(graph, view, asked, (weight, best, title_best), source)
 
 
 def _sentences_about(graph: EntityGraph, view: GraphView, entity: int) -> tuple[Ints, Bools]:
-    """Visible sentences that have to do with an entity, and which sentences stand in passages about it."""
-    rows = np.zeros(view.row_count, np.bool_)
-    rows[view.row[(view.entity == entity) & view.in_title]] = True
-    in_title = rows.take(graph.sentences["row"])
-    near = in_title.copy()
-    near[graph.mentions["sentence"][graph.mentions["entity"] == entity]] = True
-    return (near & view.visible.take(graph.sentences["row"])).nonzero()[0], in_title
+    """Visible sentences that have to do with an entity, and which of them stand in passages about it."""
+    edges = graph.edges_to(np.array([entity]))[0]
+    titled = graph.sentences_of(view.row[edges[view.in_title[edges]]])
+    mentioning = graph.mentions["sentence"].take(graph.mentions_of(entity))
+    near = np.unique(np.concatenate((titled, mentioning)))
+    near = near[view.visible.take(graph.sentences["row"].take(near))]
+    return near, np.isin(near, titled)
 
 
 def _bridges_of_sentences(
@@ -331,7 +331,7 @@ def _bridges_of_sentences(
     fit = _max_by(entity, fits.take(sentence), view.entity_count)
     title_fit = _max_by(entity, title_fits.take(sentence), view.entity_count)
     origin = np.zeros(view.entity_count, np.int32)
-    order = np.argsort(fits.take(sentence), kind="stable")
+    order = np.lexsort((sentence, graph.sentence_order(sentence), fits.take(sentence)))
     origin[entity[order]] = source.take(sentence[order])
     for by_entity in (weight, fit, title_fit):
         by_entity[list(asked)] = 0
@@ -351,15 +351,15 @@ def _seeds(view: GraphView, asked: Sequence[int], bridges: _Bridges) -> Floats:
 
 def _entity_signals(graph: EntityGraph, view: GraphView, asked: Sequence[int], bridges: _Bridges) -> dict[str, Floats]:
     """Whether a row is about an entity in the question, has it, or is about one that a bridge leads to."""
-    inside = np.zeros(view.entity_count)
     rarity = np.log1p(max(len(graph), 1) / np.maximum(view.passage_counts[list(asked)], 1))
-    inside[list(asked)] = rarity / max(float(rarity.sum()), 1e-9)
-    row, entity = view.row[view.in_title], view.entity[view.in_title]
-    is_visible = view.visible.take(view.row)
+    inside = rarity / max(float(rarity.sum()), 1e-9)
+    edges, which = graph.edges_to(np.array(asked, np.int64))
+    has_it = view.row.take(edges)
+    row, entity = view.title_row, view.title_entity
     title_fit = _max_by(row, bridges.title_fit.take(entity), graph.rows)
     return {
-        "title": _max_by(row, (inside > 0).take(entity).astype(np.float64), graph.rows),
-        "mention": sum_by(view.row, inside.take(view.entity) * is_visible, graph.rows),
+        "title": _max_by(has_it, view.in_title.take(edges).astype(np.float64), graph.rows),
+        "mention": sum_by(has_it, inside.take(which) * view.visible.take(has_it), graph.rows),
         "bridge": _max_by(row, bridges.fit.take(entity), graph.rows),
         "title_bridge": (title_fit > 0).astype(np.float64),
     }

@@ -241,9 +241,9 @@ def _supported_rows(index: StreamIndex, evidence: Evidence) -> Bools:
 def _feedback_signal(index: StreamIndex, plan: QueryPlan, total: Doubles) -> Floats:
     """What each row has of the rare words of the best rows, besides those of the question."""
     asked = {term for group in plan.groups for term in group.terms}
-    best = np.arange(len(total))
-    if len(total) > _FEEDBACK_ROWS:
-        best = np.sort(np.argpartition(-total, _FEEDBACK_ROWS)[:_FEEDBACK_ROWS])
+    edge = np.partition(total, -_FEEDBACK_ROWS)[-_FEEDBACK_ROWS] if len(total) > _FEEDBACK_ROWS else -np.inf
+    best = np.flatnonzero(total >= edge)
+    best = np.sort(best[np.argsort(-total[best], kind="stable")[:_FEEDBACK_ROWS]])
     best = best[total[best] > -np.inf]
     weights = (1 / (1 + np.exp(-np.maximum(total[best], _MIN_LOG_ODDS)))).tolist()
     terms = index.lexical.feedback_terms(best.tolist(), weights, asked, _FEEDBACK_TERMS, _FEEDBACK_MAX_SHARE)
@@ -274,7 +274,9 @@ def collect_signals(index: StreamIndex, plan: QueryPlan, vector: Floats | None, 
 def _dense_signal(index: StreamIndex, cosines: Floats, mask: Bools) -> Floats:
     """Cosines above what is usual in the stream."""
     count = index.dense.count
-    usual = (float(cosines.sum()) + _USUAL_COSINE * _USUAL_COSINE_ROWS) / (count + _USUAL_COSINE_ROWS)
+    # Without the gaps, so that it is the same sum, and is rounded alike, whatever was removed.
+    held = cosines if count == index.rows else cosines[index.dense.present]
+    usual = (float(held.sum()) + _USUAL_COSINE * _USUAL_COSINE_ROWS) / (count + _USUAL_COSINE_ROWS)
     lift: Floats = (cosines - np.float32(usual)) / np.float32(max(1 - usual, 0.05))
     return lift if count == index.rows and mask.all() else lift * (index.dense.present & mask)
 
@@ -395,8 +397,7 @@ def _rank_lexical(index: StreamIndex, search: _Search) -> _Ranking:
 
 
 def _matched_words(index: StreamIndex, groups: Sequence[TermGroup], rows: list[int]) -> list[str]:
-    fits = index.lexical.matches(groups).take(rows, axis=1).T.tolist()
-    return [matched_words(groups, own) for own in fits]
+    return [matched_words(groups, own) for own in index.lexical.row_matches(groups, rows)]
 
 
 def _rank_dense(index: StreamIndex, search: _Search) -> _Ranking:

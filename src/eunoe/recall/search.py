@@ -94,8 +94,10 @@ class Searcher:
             rise = floor_shift(indexes, request.query, request.now, synonyms) if judge else 0.0
             if not depth or not candidates:
                 hits = _limited(self._hits(scopes, candidates, fold), request)
+                notes += self._damage_notes(held)
                 return SearchResult(hits, notes=notes, part_cosines=cosines, floor_shift=rise)
             records = self._records(candidates)
+            notes += self._damage_notes(held)
             candidates = [candidate for candidate in candidates if candidate.seq in records]
             passages = read_passages(
                 self.store, indexes, candidates[:depth], records, request.filter, request.now, vector
@@ -114,12 +116,15 @@ class Searcher:
         """What the search has to do without."""
         error = "" if request.recipe.method == "lexical" else self.embedder.error
         notes: tuple[str, ...] = (f"searched without vectors: {error}",) if error else ()
-        notes += self._language_notes(request) if any(index.rows for _, index in held) else ()
+        notes += self._language_notes(request) if any(index.count for _, index in held) else ()
         if self.embedder.replaced and request.recipe.method != "lexical":
             notes += _outdated_notes(self.embedder.name, [index for _, index in held])
-        notes += _unfinished_notes([index for _, index in held])
+        return notes + _unfinished_notes([index for _, index in held])
+
+    def _damage_notes(self, held: Sequence[tuple[Scope, StreamIndex]]) -> tuple[str, ...]:
+        """What was found damaged, when the index was built or when the hits were read."""
         streams = filter(None, (self.store.stream(scope) for scope, _ in held))
-        notes += damage_notes(damage for stream in streams for damage in self.store.noticed(stream.id))
+        notes = tuple(damage_notes(damage for stream in streams for damage in self.store.noticed(stream.id)))
         return (*notes, _LOST_VECTORS) if self.store.lost_vectors else notes
 
     def _language_notes(self, request: RecallRequest) -> tuple[str, ...]:
@@ -141,7 +146,8 @@ class Searcher:
         return self.embedder.embed_question(text)
 
     def _records(self, candidates: Sequence[Candidate]) -> dict[int, Record]:
-        query = ItemQuery(seqs=[candidate.seq for candidate in candidates])
+        # A kept index was built without a look at what was damaged since.
+        query = ItemQuery(seqs=[candidate.seq for candidate in candidates], skip_damaged=True)
         return {record.seq: record for record in self.store.select(query)}
 
     def _hits(
@@ -160,7 +166,7 @@ class Searcher:
 
 
 def _outdated_notes(model: str, indexes: Sequence[StreamIndex]) -> tuple[str, ...]:
-    rows = sum(index.rows for index in indexes)
+    rows = sum(index.count for index in indexes)
     left = rows - sum(index.dense.count for index in indexes)
     return (f"still to be re-embedded with {model}, and found by words alone: {left:,} of {rows:,}",) if left else ()
 
@@ -192,7 +198,7 @@ def _usable_vector(
     indexes: Sequence[StreamIndex], request: RecallRequest, question: QuestionVector | None
 ) -> tuple[str, Floats | None]:
     """The model of the memories' vectors, and the question's vector if that model made it; a given one if it fits."""
-    models = {index.model for index in indexes if index.rows}
+    models = {index.model for index in indexes if index.count}
     model = models.pop() if len(models) == 1 else ""
     if request.vector is None:
         # The model may have changed since the question was embedded: then words alone decide, this once.

@@ -16,6 +16,7 @@ from eunoe.model.record import Record
 from eunoe.model.report import BackupReport, CheckReport, Damage
 from eunoe.model.scope import Scope
 from eunoe.store.codec import T
+from eunoe.store.kept_files import KeptFiles
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import AccessCount, CallRecord, SessionState, StreamState, Tombstone, UsageRecord
 
@@ -48,6 +49,10 @@ class IndexRow(NamedTuple):
     pinned: int
     in_review: int
     vector: bytes | None
+
+
+RowMark = tuple[int, int, int]
+"""The number of a record, the checksum of its row, and the version of the stream that wrote it."""
 
 
 class VectorModel(NamedTuple):
@@ -100,6 +105,9 @@ class Store(ABC):
     lost_vectors: set[int]
     """Numbers of records whose vector was found damaged or missing, until somebody has them made anew. A record that
     another model has embedded is not among them: it is on its way from one model to another."""
+
+    kept_files: KeptFiles | None = None
+    """Where what is derived from it is kept for the next process; None where nothing may be kept."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[None]: ...
@@ -179,6 +187,13 @@ class Store(ABC):
         """Return records changed after version `since`, in order, with their vectors of this model.
 
         What is damaged is left out: `noticed` names the records, and `lost_vectors` those whose vector it was.
+        """
+
+    @abstractmethod
+    def row_marks(self, stream: int) -> list[RowMark]:
+        """Return the marks of a stream's records in order. Two records with the same mark are the same.
+
+        `noticed` tells if the stream has counted others.
         """
 
     @abstractmethod

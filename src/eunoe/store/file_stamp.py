@@ -61,6 +61,12 @@ def renewed(text: str | None) -> str:
     return (stamp.next() if stamp else FileStamp.first()).text
 
 
+def file_id(text: str | None) -> str:
+    """Which file a stamp is of; empty if it is none. A copy that is made by a backup or a restore has another one."""
+    stamp = FileStamp.parse(text or "")
+    return stamp.id if stamp else ""
+
+
 def read_stamp(path: Path) -> FileStamp | None:
     """The stamp in the file itself, whatever its log holds. Raise sqlite3.Error if it cannot be read just now."""
     with closing(sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)) as connection:

@@ -267,7 +267,7 @@ class SqlStore(Verification):
     def index_rows(self, stream: int, since: int, model: int | None) -> list[IndexRow]:
         rows = self._rows_with_vectors(stream, since, model)
         if since < 1:
-            self._notice_missing(stream, rows)
+            self._notice_missing(stream, [row[_CHECKSUM] for row in rows])
         rows = self._sound_rows_of(stream, rows)
         lost = {row[_SEQ] for row in rows if _has_lost_vector(row, model)}
         if missing := [row[_SEQ] for row in rows if row[-2] is None and row[_SEQ] in lost]:

@@ -24,6 +24,7 @@ from eunoe.store.connection_closer import ConnectionCloser
 from eunoe.store.contract import CopyProgress
 from eunoe.store.file_checks import check_is_store, check_schema, check_version, file_size
 from eunoe.store.file_stamp import BACKUP_VALUE, STAMP_VALUE, FileStamp, renewed
+from eunoe.store.kept_files import KeptFiles, remove_kept
 from eunoe.store.migrations import APPLICATION_ID, HAS_TENANT, MIGRATIONS, TENANT_PART
 from eunoe.store.open_files import Companions, FileReplacedError, FilesChangedError, OpenFiles
 from eunoe.store.output_file import NEW_FILE_MODE
@@ -57,6 +58,7 @@ class SqliteStore(SqlStore):
         # SQLite puts the log beside the file itself, not beside a link to it.
         self.path = Path(os.path.realpath(path))
         self.target = str(path)
+        self.kept_files = KeptFiles(self.path)
         self.schema = len(MIGRATIONS)
         self._durable = durable
         self._timeout = timeout
@@ -272,7 +274,7 @@ class SqliteStore(SqlStore):
 
     def _file_blocks(self) -> Iterator[tuple[str, Iterator[bytes]]]:
         """Every file with words in it, by name, in blocks of bytes."""
-        for path in self._all_files():
+        for path in (*self._all_files(), *(self.kept_files.paths() if self.kept_files else ())):
             yield path.name, self._read_blocks() if path == self.path else file_bytes.read_file(path)
 
     def _read_blocks(self) -> Iterator[bytes]:
@@ -285,6 +287,7 @@ class SqliteStore(SqlStore):
         check_is_store(self.path, len(MIGRATIONS))
         with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, NEW_FILE_MODE))
+            remove_kept(self.path)  # of a store that was here before
         self._files = OpenFiles(self.path, file_bytes.hold(self.path))
         # One that no thread uses: with the last one SQLite removes the log, while another thread may be opening it.
         self._connections.append(self._connect())

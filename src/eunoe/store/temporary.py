@@ -34,6 +34,7 @@ class TemporaryStore(SqliteStore):
         folder = _MEMORY_FOLDER if os.access(_MEMORY_FOLDER, os.W_OK) else None
         self._folder = tempfile.TemporaryDirectory(prefix="eunoe-", dir=folder, ignore_cleanup_errors=True)
         super().__init__(Path(self._folder.name) / "memory.db", durable=False)
+        self.kept_files = None
         self.target = IN_MEMORY
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ from eunoe.model.record import Record
 from eunoe.model.report import CheckReport, Damage
 from eunoe.store.codec import CHECKSUM, Table, find_damaged
 from eunoe.store.conditions import Condition
+from eunoe.store.contract import RowMark
 from eunoe.store.query import ItemQuery
 from eunoe.store.statements import Statements
 from eunoe.store.tables import ALL_TABLES, ITEMS, STREAM_TABLES, STREAMS
@@ -137,14 +138,18 @@ class Verification(Statements):
         for damage in self._total_damage(table):
             self._notice(damage, None, skip=False)
 
-    def _notice_missing(self, stream: int, items: Sequence[Row] | None = None) -> None:
-        """Compare the rows that belong to a stream with what the stream has counted; its items may be given."""
-        place = ITEMS.columns.index(CHECKSUM)
-        count, total = len(items or ()), sum(row[place] for row in items or () if isinstance(row[place], int))
+    def _notice_missing(self, stream: int, items: Sequence[Any] | None = None) -> None:
+        """Compare the rows that belong to a stream with what it has counted; the checksums of items may be given."""
+        count, total = len(items or ()), sum(checksum for checksum in items or () if isinstance(checksum, int))
         for table in STREAM_TABLES if items is None else STREAM_TABLES[1:]:
             for rows, digest in self._rows_of(stream, table, "count(*), coalesce(sum(checksum), 0)") or ():
                 count, total = count + rows, total + digest
         self._compare(stream, count, total)
+
+    def row_marks(self, stream: int) -> list[RowMark]:
+        rows: Sequence[Row] = self._rows_of(stream, ITEMS, "seq, checksum, version") or ()
+        self._notice_missing(stream, [row[1] for row in rows])
+        return sorted(rows)
 
     def _rows_of(self, stream: int, table: Table[Any], columns: str) -> Sequence[Row] | None:
         """What a table holds of a stream; None, which is noted, if its pages cannot be read."""

@@ -324,6 +324,18 @@ class ItemConformance:
             changed = store.index_rows(first.stream, third.version, None)
         assert [(row.seq, row.pinned) for row in changed] == [(second.seq, 1), (fourth[0].seq, 0)]
 
+    def test_row_marks_tell_every_change(self, store: Store) -> None:
+        first, second = insert_facts(store, ANNA, 2)
+        insert_facts(store, BEN)
+        with store.reading():
+            before = store.row_marks(first.stream)
+        assert [(seq, version) for seq, _, version in before] == [(each.seq, each.version) for each in (first, second)]
+        with store.writing():
+            store.update([second._replace(pinned=True)])
+        with store.reading():
+            after = store.row_marks(first.stream)
+        assert (after[0] == before[0], after[1] == before[1]) == (True, False)
+
     def test_removed_are_those_deleted_since_a_version(self, store: Store) -> None:
         records = insert_facts(store, ANNA, 3)
         stream = records[0].stream

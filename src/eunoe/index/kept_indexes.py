@@ -1,0 +1,168 @@
+"""Kept indexes: a stream index as a file beside the store, so that the next process need not read every text anew.
+
+One is used only if it is exactly the index of what the store holds: made by the same code from the same records. What
+changed since comes from the store as it does for an index in memory. In doubt it is built anew.
+"""
+
+import logging
+import sys
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from zlib import crc32
+
+import numpy as np
+import Stemmer
+from numpy.typing import NDArray
+
+from eunoe.errors import StoreError
+from eunoe.index.dense import Arrays, prefixed, unprefixed
+from eunoe.index.graph import EntityGraph
+from eunoe.index.stream import StreamIndex
+from eunoe.store.contract import RowMark, Store
+from eunoe.store.file_stamp import STAMP_VALUE, file_id
+from eunoe.store.kept_files import ALIGNMENT, KeptFile, KeptFiles, Stamp
+from eunoe.store.tables import StreamState
+
+MIN_ROWS: Final = 500
+"""A smaller index is built in less time than one notices."""
+_PACKAGE: Final = Path(__file__).parent.parent
+_READERS: Final = ("index", "text")
+"""Rooms whose code and word lists decide what an index holds."""
+_log = logging.getLogger("eunoe")
+
+
+class KeptIndex(NamedTuple):
+    """An index as it was kept, and the number of the model that made its vectors."""
+
+    stream_index: StreamIndex
+    model: int | None
+
+
+Lender = Callable[[], AbstractContextManager[KeptIndex]]
+"""Lends an index; nobody changes it meanwhile."""
+
+
+class KeptIndexes:
+    """The kept indexes of one store."""
+
+    def __init__(self, store: Store, files: KeptFiles) -> None:
+        self._store = store
+        self._files = files
+
+    def load(self, stream: StreamState) -> KeptIndex | None:
+        """Return the kept index of a stream, of its version or an earlier one; None where there is none to rely on."""
+        file = self._files.read(stream.id)
+        if file is None or not self._fits(file.stamp, stream):
+            return None
+        try:
+            arrays = _read_arrays(file)
+            version = file.stamp["version"]
+            removed = self._store.removed(stream.id, version)
+            if not _is_of_rows(arrays, version, self._store.row_marks(stream.id), removed):
+                return None
+            if self._store.noticed(stream.id):
+                return None
+            return _parse_index(file.stamp, arrays)
+        except (ValueError, KeyError, TypeError, IndexError, StoreError) as error:
+            _log.warning("the kept index of %s cannot be used, and is made anew: %s", stream.scope, error)
+            return None
+
+    def _fits(self, stamp: Stamp, stream: StreamState) -> bool:
+        known = stamp.get("version")
+        own = self._stamp(stream)
+        is_known = isinstance(known, int) and 0 < known <= stream.version and bool(own["store"])
+        return is_known and all(stamp.get(name) == own[name] for name in ("reader", "store", "stream", "scope"))
+
+    def _stamp(self, stream: StreamState) -> dict[str, Any]:
+        return {
+            "reader": reader_digest(),
+            "store": file_id(self._store.get_value(STAMP_VALUE)),
+            "stream": stream.id,
+            "scope": stream.scope.text,
+            "version": stream.version,
+        }
+
+    def save(self, stream: int, lend: Lender) -> bool:
+        """Keep the index of a stream, if it is of the stream's version; return whether it is kept.
+
+        The index is lent only while its arrays are copied. What cannot be written is let be.
+        """
+        try:
+            with self._files.lock(0):
+                copied = self._copy(stream, lend)
+                if copied:
+                    self._files.write(stream, *copied)
+                return copied is not None
+        except (OSError, StoreError, MemoryError, ValueError, TypeError, OverflowError) as error:
+            _log.info("the index of stream %s is not kept: %s", stream, error)
+            return False
+
+    def _copy(self, stream: int, lend: Lender) -> tuple[Stamp, list[bytes]] | None:
+        with self._store.reading(), lend() as (index, model):
+            state = next(iter(self._store.streams(ids=[stream])), None)
+            if state is None or index.version != state.version or index.unfinished:
+                return None
+            rows = self._store.row_marks(stream)
+            if len(rows) != index.count or self._store.lost_vectors or self._store.noticed(stream):
+                return None  # something is damaged, and an index that is made anew may hold more
+            stamp = self._stamp(state) | {"model": index.model, "model_number": model}
+            arrays = prefixed("index", index.state()) | prefixed("rows", _row_arrays(rows))
+            if index.graph is not None:
+                arrays |= prefixed("graph", index.graph.state())
+            return _format_arrays(stamp, arrays) if stamp["store"] else None
+
+
+def _parse_index(stamp: Stamp, arrays: Arrays) -> KeptIndex:
+    index = StreamIndex.of(unprefixed("index", arrays), stamp["version"], stamp["model"])
+    if graph := unprefixed("graph", arrays):
+        index.graph = EntityGraph.of(graph, stamp["version"])
+    return KeptIndex(index, stamp["model_number"])
+
+
+def _row_arrays(rows: Sequence[RowMark]) -> Arrays:
+    seqs, checksums, _ = zip(*rows, strict=True)
+    return {"seq": np.array(seqs, np.int64), "checksum": np.array(checksums, np.int64)}
+
+
+def _is_of_rows(arrays: Arrays, version: int, rows: Sequence[RowMark], removed: Sequence[int]) -> bool:
+    """Whether the rows of an index are those of the store, but for what the store knows to have changed since."""
+    kept = dict(zip(arrays["rows.seq"].tolist(), arrays["rows.checksum"].tolist(), strict=True))
+    same = {seq: checksum for seq, checksum, written in rows if written <= version}
+    gone = kept.keys() - same.keys()
+    return same.items() <= kept.items() and gone <= {*removed, *(seq for seq, _, written in rows if written > version)}
+
+
+@cache
+def reader_digest() -> str:
+    """What the code and the words are known by that indexes are made with: another one may make others."""
+    digest = 0
+    for path in sorted(path for room in _READERS for path in (_PACKAGE / room).rglob("*")):
+        if path.suffix in (".py", ".txt", ".json"):
+            digest = crc32(path.read_bytes(), crc32(path.name.encode(), digest))
+    return f"{digest:08x} {unicodedata.unidata_version} {Stemmer.version()} {sys.byteorder}"
+
+
+def _format_arrays(stamp: Stamp, arrays: Arrays) -> tuple[Stamp, list[bytes]]:
+    """Arrays one after the other, each at a multiple of the alignment, and a stamp that says where they are."""
+    places, content, place = {}, list[bytes](), 0
+    for name, array in arrays.items():
+        places[name] = [place, array.dtype.str, list(array.shape)]
+        data = array.tobytes()
+        room = -len(data) % ALIGNMENT
+        content += [data, bytes(room)]
+        place += len(data) + room
+    return {**stamp, "arrays": places}, content
+
+
+def _read_arrays(file: KeptFile) -> Arrays:
+    places: Mapping[str, Any] = file.stamp["arrays"]
+    return {name: _read_array(file.content, *place) for name, place in places.items()}
+
+
+def _read_array(content: memoryview, start: int, dtype: str, shape: Sequence[int]) -> NDArray[Any]:
+    size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+    return np.frombuffer(content[start : start + size], np.dtype(dtype)).reshape(shape)
