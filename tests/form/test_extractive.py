@@ -73,7 +73,7 @@ def test_what_a_user_says_of_themselves_is_kept_in_their_words() -> None:
 
 def test_each_proposal_names_its_turns_its_label_its_key_and_its_people() -> None:
     first, second, third = extract_by_rules([user()], CHAT)
-    assert (first.sources, first.label, first.key) == (("m2",), "event", "anna/home")
+    assert (first.sources, first.label, first.key) == (("m2",), "fact", "anna/home")
     assert (second.sources, second.label, second.key) == (("m4",), "preference", "anna/allergy to peanut")
     assert third.sources == ("m6", "m5")
     assert {proposal.kind for proposal in (first, second, third)} == {"observation"}
@@ -164,7 +164,7 @@ def test_a_long_sentence_is_cut_openly_and_within_its_words() -> None:
     (found,) = extract_by_rules([user()], chat)
     assert found.text.startswith("Anna: I moved to Rome in May with Tom")
     assert found.text.endswith("…")
-    assert word_count(found.text) <= 25
+    assert word_count(found.text) <= PRESETS["user"].observation_max_words
 
 
 def test_a_sentence_that_leans_on_the_one_before_brings_it_along() -> None:
@@ -239,7 +239,7 @@ def test_fields_that_are_not_asked_for_stay_empty() -> None:
     chat = talk("Anna: I moved to Rome in May.", "Anna: From now on use metric units.")
     assert {one.kind for one in extract_by_rules([user(extraction_fields=["fact"])], chat)} == {"fact"}
     both = extract_by_rules([user(extraction_fields=["fact", "observation"])], chat)
-    assert [(one.kind, one.label) for one in both] == [("fact", "event"), ("observation", "instruction")]
+    assert [(one.kind, one.label) for one in both] == [("fact", "fact"), ("observation", "instruction")]
 
 
 def test_a_limit_of_none_keeps_nothing() -> None:
@@ -393,10 +393,13 @@ def test_of_several_worth_the_same_the_first_of_a_turn_are_kept() -> None:
     ]
 
 
-def test_a_turn_of_its_own_goes_before_a_second_sentence() -> None:
+def test_sentences_of_one_kind_that_follow_each_other_are_one_memory() -> None:
     chat = talk("Anna: I play chess with friends. I play cards with colleagues.", "Anna: I play golf with neighbours.")
     found = extract_by_rules([user(observation_extraction_max=2)], chat)
-    assert texts(found) == ["Anna: I play chess with friends.", "Anna: I play golf with neighbours."]
+    assert texts(found) == [
+        "Anna: I play chess with friends. I play cards with colleagues.",
+        "Anna: I play golf with neighbours.",
+    ]
 
 
 def test_what_answers_a_question_goes_before_what_was_said_unasked() -> None:
@@ -444,6 +447,18 @@ def test_the_newer_of_two_contradictions_is_left(older: str, newer: str, left: i
             memory.form(scope)
         kept = [atom.text for atom in memory.list("agent=cook/user=anna").items]
     assert kept == [f"anna: {said}" for said in (older, newer)][-left:]
+
+
+def test_what_else_a_contradicted_sentence_says_is_left_too() -> None:
+    with eunoe.open(":memory:", llm="none", form=False) as memory:
+        for number, said in enumerate(("I love coffee and my sister Ida.", "I don't like coffee anymore."), 1):
+            scope = f"agent=cook/session=s{number}/user=anna"
+            memory.observe(scope, {"role": "user", "content": said, "time": f"2024-0{number}-01"})
+            memory.form(scope)
+        newer, rest = [atom.text for atom in memory.list("agent=cook/user=anna").items]
+    assert newer == "anna: I don't like coffee anymore."
+    assert "my sister Ida" in rest
+    assert rest.endswith("(until 2024-02-01)")
 
 
 def test_a_shared_shard_takes_nothing_private_or_hostile() -> None:
