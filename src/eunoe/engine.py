@@ -471,15 +471,13 @@ class Engine:
                 self._threads.submit(self._make_vectors)
             except RuntimeError:  # the pool is closing: what is not made now waits for the next opening
                 self.pending.release()
-        if self.access.is_due():
-            with suppress(RuntimeError):  # closing writes the counts itself
-                self._threads.submit(self._save_counts)
-        if "searcher" in vars(self) and self.indexes.has_unfinished:
-            with suppress(RuntimeError):  # the pool is closing: the next opening indexes them anew
-                self._threads.submit(self._finish_texts)
-        if "searcher" in vars(self) and self.indexes.is_keep_due:
-            with suppress(RuntimeError):  # closing keeps them itself
-                self._threads.submit(self.indexes.keep)
+        due: builtins.list[Callable[[], object]] = [self._save_counts] if self.access.is_due() else []
+        if "searcher" in vars(self):
+            due += [self._finish_texts] if self.indexes.has_unfinished else []
+            due += [self.indexes.keep] if self.indexes.is_keep_due else []
+        for work in due:
+            with suppress(RuntimeError):  # the pool is closing: closing does it, or the next opening
+                self._threads.submit(work)
 
     def _make_vectors(self) -> None:
         """One step at a time, so that the other work of this memory gets its turn."""

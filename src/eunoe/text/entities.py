@@ -17,9 +17,6 @@ from eunoe.text.normalize import fold
 from eunoe.text.scripts import SPACELESS_NAMES
 from eunoe.text.word_files import load_table, word_set
 
-ENTITY_READER_VERSION: Final = 2
-"""Counts up whenever the same text gives other entities. What is kept of a passage is then read anew."""
-
 EntityExtractor = Callable[[str], Iterable[tuple[str, int]]]
 """From a sentence to the names in it, each with the place where it starts."""
 
