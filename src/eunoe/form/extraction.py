@@ -250,7 +250,10 @@ def _extract_without_llm(
 ) -> Extraction:
     reader = TurnReader(searcher.embedder.embedder)
     readings = reader.read(turns, earlier)
-    places = find_places(reader.model, readings) if chunk.corrections else {}
+    if not chunk.corrections:
+        found = extract_extractively(targets, readings)
+        return Extraction([replace(proposal, author=EXTRACTIVE) for proposal in found], readings=tuple(readings))
+    places = find_places(reader.model, readings)
     corrected = [correct_readings(readings, places, partial(chunk.find_corrections, target)) for target in targets]
     proposals = [
         replace(proposal, target=place, author=EXTRACTIVE)

@@ -31,7 +31,7 @@ _SUBJECT_BONUS: Final = (0.0, 1.0, 1.4)
 _LASTING_KINDS: Final = ("fact", "plan", "change")
 _KEY_WORTH: Final = 0.6
 """At least: what has one value at a time is worth knowing."""
-_LEAST_WORTH: Final = 0.25
+_LEAST_WORTH: Final = 0.45
 """What is worth less is not kept for want of something better either."""
 _SURE_WORTH: Final = 0.65
 """What is worth less is doubtful."""
