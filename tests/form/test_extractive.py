@@ -115,9 +115,10 @@ def test_a_session_keeps_what_was_decided_and_planned_by_all() -> None:
 
 def test_a_minimum_is_met_with_what_is_nearly_worth_it_and_not_with_noise() -> None:
     chat = talk("Anna: The soup was nice.", "Anna: Tom made a soup with beans for all of us.", "Cook: Good to hear!")
-    assert texts(extract_by_rules([session()], chat)) == ["Anna: Tom made a soup with beans for all of us."]
-    assert extract_by_rules([session(fact_extraction_min=0)], chat) == []
-    assert extract_by_rules([session()], chat[:1]) == []
+    stream = user(observation_extraction_min=1)
+    assert texts(extract_by_rules([stream], chat)) == ["Anna: Tom made a soup with beans for all of us."]
+    assert extract_by_rules([user()], chat) == []
+    assert extract_by_rules([stream], chat[:1]) == []
 
 
 def test_advice_of_the_agent_is_no_instruction() -> None:

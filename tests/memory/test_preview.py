@@ -144,7 +144,7 @@ def test_what_was_passed_over_has_a_reason(memory: Memory) -> None:
 
 def test_what_is_worth_too_little_or_finds_no_room_is_told_apart(memory: Memory) -> None:
     said = "The soup was nice."
-    assert reasons(memory.preview(ANNA, said)) == {said: "what it says is not worth enough"}
+    assert reasons(memory.preview(ANNA, said)) == {said: "what it says is not worth enough (35%)"}
     memory.streams.configure(ANNA, observation_extraction_max=1)
     page = memory.preview(ANNA, ["I am allergic to peanuts.", "My sister Lea lives in Turin."])
     (reason,) = reasons(page).values()
