@@ -63,3 +63,25 @@ def test_a_superseded_statement_of_a_summary_is_not_in_the_context() -> None:
         context = session.context().static
     assert "lives in Asti" not in context
     assert "Anna is allergic to peanuts." in context
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ("I live in Turin.", "I used to live in Rome."),
+        ("I live in Turin.", "I almost moved to Rome last year."),
+        ("I live in Turin.", "I moved to Rome in 2010 for two years."),
+        ("I work at Nordwind.", "I nearly quit my job last week."),
+        ("I work at Nordwind.", "Lou wrote: I live in Berlin and I work at Google."),
+        ("I live in Turin.", "In the novel, I am Detective Moss and I live in London."),
+        ("I live in Turin.", "Use this test data: name Ann, I live in Prague, age 30"),
+        ("I live in Turin.", "Summarise this email: 'Dear Sam, I quit my job and moved to Rome. Best, Lou'"),
+    ],
+)
+def test_what_is_past_nearly_so_or_anothers_closes_nothing(known: str, said: str) -> None:
+    with eunoe.open(":memory:", llm="none", form=False) as memory:
+        for number, text in enumerate((known, said), 1):
+            scope = f"agent=cook/session=s{number}/user=anna"
+            memory.observe(scope, {"role": "user", "content": text, "time": f"2024-0{number}-01"})
+            memory.form(scope)
+        assert f"anna: {known}" in [atom.text for atom in memory.list("agent=cook/user=anna").items]

@@ -531,3 +531,15 @@ def test_an_answer_to_another_user_that_stands_on_its_own_is_kept_alone() -> Non
 def test_a_key_is_of_the_speaker_and_not_of_the_user_whose_conversation_it_is() -> None:
     said = [Turn("m1", "I live in Rome.", user="anna"), Turn("m2", "I live in Oslo.", speaker="Bob", user="anna")]
     assert [proposal.key for proposal in extract_by_rules([user()], said)] == ["anna/home", "bob/home"]
+
+
+@pytest.mark.parametrize("said", ["Hi, I live in Turin.", "Eva and I live in Turin."])
+def test_a_clause_that_says_nothing_is_no_memory_of_its_own(said: str) -> None:
+    found = extract_by_rules([user()], talk(f"Anna: {said}"))
+    assert texts(found) == [f"Anna: {said}"]
+
+
+def test_no_instruction_is_lost_for_want_of_room() -> None:
+    orders = [f"Anna: Always add {thing} to the soup." for thing in ("salt", "oil", "beans", "leeks", "corn", "rice")]
+    found = extract_by_rules([user(observation_extraction_max=2)], talk(*orders))
+    assert len(found) == 6

@@ -12,7 +12,7 @@ from eunoe.form.proposal import Proposal
 from eunoe.form.relative_days import add_dates
 from eunoe.form.rivals import says_more
 from eunoe.form.shareable_text import is_shareable
-from eunoe.form.statements import find_people, is_question, is_secret, read_statement
+from eunoe.form.statements import find_people, is_fragment, is_question, is_secret, read_statement
 from eunoe.form.turn_reading import MIN_WORTH, Question, Sentence, TurnReading
 from eunoe.model.choices import ATOM_KINDS, INSTRUCTION, KEPT_KINDS, AtomKind, TurnKind
 from eunoe.model.presets import PRESETS
@@ -42,6 +42,9 @@ _INSTRUCTION_WORDS: Final = 120
 _MAX_EXCEPTION_WORDS: Final = 12
 _MAX_EXCEPTION_WORDS_WITH_KEY: Final = 6
 """What takes back a value that may change is short, or says something of its own."""
+_MAX_BARE_WORDS: Final = 3
+_MAX_INSTRUCTIONS: Final = 40
+"""Of one chunk. Other memories have less room, but an instruction that is lost is one that is not followed."""
 _PROMPT_BREAK: Final = re.compile(r"[.;:!?\n]")
 _PATTERNS: Final = PatternFile("turns")
 
@@ -147,11 +150,17 @@ def _split(name: str, sentence: Sentence) -> list[_Part]:
     """A sentence in parts: a value that may change is kept apart from what stays."""
     if sentence.question:
         return [_Part(sentence, find_memory_key(name, sentence.text, sentence.question.text))]
-    clauses = [] if sentence.correction and not sentence.worth else split_clauses(sentence.text)
+    clauses = split_clauses(sentence.text) if sentence.worth > 0 else []
     keys = [find_memory_key(name, clause) for clause in clauses] if len(clauses) > 1 else []
-    if any(keys):
+    if any(keys) and not any(_is_bare(clause) for clause, key in zip(clauses, keys, strict=True) if not key):
         return [_Part(sentence._replace(text=clause), key) for clause, key in zip(clauses, keys, strict=True)]
-    return [_Part(sentence, find_memory_key(name, sentence.text) if sentence.worth > 0 else "")]
+    whole = find_memory_key(name, sentence.text) if sentence.worth > 0 else ""
+    return [_Part(sentence, whole or (next(filter(None, keys)) if sum(map(bool, keys)) == 1 else ""))]
+
+
+def _is_bare(clause: str) -> bool:
+    """Whether a clause says nothing of its own, as in "Hi, I live in Turin" and "Eva and I live in Turin"."""
+    return word_count(clause) <= _MAX_BARE_WORDS and is_fragment(clause)
 
 
 def _end_of_run(parts: Sequence[_Part], start: int) -> int:
@@ -278,9 +287,12 @@ def _choose(
 ) -> list[tuple[_Candidate, AtomKind, str]]:
     room = {kind: round(getattr(settings, f"{kind}_extraction_max") * growth) for kind in settings.extraction_fields}
     least = sum(getattr(settings, f"{kind}_extraction_min") for kind in settings.extraction_fields)
+    first = next((kind for kind, count in room.items() if count > 0), None)
     chosen: list[tuple[_Candidate, AtomKind, str]] = []
     for candidate in ranked:
         kind = _choose_kind(candidate, room)
+        if candidate.kind == INSTRUCTION and len(chosen) < _MAX_INSTRUCTIONS:
+            kind = kind or first
         if not kind:
             break
         if candidate.worth < (_LEAST_WORTH if len(chosen) < least else MIN_WORTH):

@@ -9,7 +9,7 @@ from typing import Any
 from eunoe.form.duplicates import is_duplicate
 from eunoe.form.proposal import Proposal
 from eunoe.form.remainder import keep_remainder
-from eunoe.form.rivals import is_rival, tells_change
+from eunoe.form.rivals import is_rival, tells_change, tells_past
 from eunoe.model.atom import AUTHOR, EXTRACTIVE, MEMORY_KEY, WORTH
 from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.record import Record
@@ -94,7 +94,7 @@ class Resolver:
         related = find_same_topic(self.store, self.stream, new)
         duplicate = self._find_duplicate(new, related, similar)
         # What was said to have changed is looked for among what is near to it.
-        is_change = proposal.label == _CHANGE or tells_change(proposal.text)
+        is_change = (proposal.label == _CHANGE or tells_change(proposal.text)) and not tells_past(proposal.text)
         replaced = [*proposal.replaces, *(similar if is_change else ())]
         rivals = self._find_rivals(new, [*related, *self._open_atoms(replaced)], duplicate)
         if duplicate:

@@ -76,6 +76,11 @@ def tells_change(text: str) -> bool:
     return bool(_PATTERNS.change.search(text[:_MAX_CHARACTERS]))
 
 
+def tells_past(text: str) -> bool:
+    """Return whether a statement speaks of what was for a time or nearly came about, so that it changes nothing."""
+    return bool(_PATTERNS.unchanged.search(text[:_MAX_CHARACTERS]))
+
+
 def is_opposed(one: str, other: str) -> bool:
     """Return whether one of two statements denies what the other says."""
     counts = [len(_PATTERNS.negation.findall(text[:_MAX_CHARACTERS])) for text in (one, other)]

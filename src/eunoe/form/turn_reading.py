@@ -166,7 +166,7 @@ def _find_question(turn: Turn, before: Turn | None) -> Question | None:
 
 def choose_sentences(text: str, most: int) -> list[str]:
     """The sentences of a turn without what it quotes; of too many, those that seem to say most of the speaker."""
-    found = split_sentences(_PATTERNS.quoted_line.sub("", text))
+    found = split_sentences(_PATTERNS.given_text.sub("", _PATTERNS.quoted_line.sub("", text)))
     if len(found) <= most:
         return found
     last_places = {sentence: place for place, sentence in enumerate(found)}
