@@ -15,8 +15,10 @@ from eunoe.bench.metrics import f1_scores, precision_at_recall
 from eunoe.bench.turn_judge import DROPPED_KINDS
 from eunoe.cli.app import run
 from eunoe.errors import InputError
-from eunoe.form.kind_model import KEPT_KINDS, TURN_KINDS, Judgement
-from eunoe.model.message import Message
+from eunoe.form.kind_model import Judgement
+from eunoe.form.turn_reading import TurnReading
+from eunoe.model.choices import KEPT_KINDS, TURN_KINDS
+from eunoe.model.turn import Turn
 
 ALLERGY, ORDER = "I am allergic to peanuts.", "From now on always answer me in German."
 CHAT: dict[str, Any] = {
@@ -263,24 +265,29 @@ class TestLabelledTurns:
         assert result["files"][str(labelled)] == run_labels_bench([labelled], embedder="none")
 
 
-def judge_by_length(turns: Sequence[Message]) -> list[Judgement | None]:
-    """A judge who takes what is long for facts, and does not know what to say of thanks."""
-    return [
-        None if turn.text == "Thanks!" else Judgement("fact" if len(turn.text) > 20 else "nothing", {}, len(turn.text))
-        for turn in turns
-    ]
+class LengthReader:
+    """Takes what is long for facts, and does not know what to say of thanks."""
+
+    def __init__(self, embedder: object) -> None:
+        pass
+
+    def read(self, turns: Sequence[Turn]) -> list[TurnReading]:
+        return [TurnReading(turn, (), None if turn.text == "Thanks!" else self._judge(turn.text)) for turn in turns]
+
+    def _judge(self, text: str) -> Judgement:
+        return Judgement("fact" if len(text) > 20 else "nothing", {}, len(text))
 
 
 class TestAJudge:
     def test_it_ranks_turns(self, chat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("eunoe.bench.learning.load_turn_judge", lambda memory: judge_by_length)
+        monkeypatch.setattr("eunoe.bench.turn_judge.TurnReader", LengthReader)
         turns = run_learning_bench(chat, embedder="none")["turns"]
         # Two of the three gold turns are among the three longest, the third has no rank.
         assert turns["precision@65"] == 66.67
         assert turns["recall"] == pytest.approx(200 / 3, abs=0.01)
 
     def test_it_names_kinds(self, labelled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("eunoe.bench.labelled_turns.load_turn_judge", lambda memory: judge_by_length)
+        monkeypatch.setattr("eunoe.bench.turn_judge.TurnReader", LengthReader)
         kinds = run_labels_bench([labelled], embedder="none")["kinds"]
         assert {name: own["recall"] for name, own in kinds.items() if own["count"]} == {
             "instruction": 0.0,

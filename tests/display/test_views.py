@@ -31,5 +31,5 @@ def test_entries_of_items_and_hits() -> None:
     assert entry.note == "tea · pinned"
     [row] = hit_entries([hit], why=True, most=1).rows
     assert (row.text, row.note) == ("Anna prefers tea.", "tea")
-    assert list(row.reasons) == reason_lines(hit, 1)
+    assert list(row.reasons) == [*reason_lines(hit, 1), "kept as preference"]
     assert "% shares words with the question" in row.reasons[0]

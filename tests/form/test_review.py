@@ -146,7 +146,7 @@ class TestWaiting:
 class TestUncertain:
     def test_what_is_worth_little_by_the_rules_waits(self, memory: Memory) -> None:
         turn_on(memory, "uncertain", observation_extraction_min=2, observation_extraction_max=5)
-        say(memory, "I am allergic to peanuts.", "Hm, the window might be open, maybe.")
+        say(memory, "I am allergic to peanuts.", "Tom made a soup with beans for all of us.")
         assert not any("peanuts" in text for text in waiting(memory))
         assert recalled(memory, "peanuts") == ["anna: I am allergic to peanuts."]
         assert len(waiting(memory)) == memory.status().in_review == 1

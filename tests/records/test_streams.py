@@ -71,7 +71,7 @@ def test_an_inactive_stream_is_no_target(memory):
 def test_the_defaults_are_those_that_were_asked_for():
     session, user, agent = (PRESETS[name] for name in ("session", "user", "agent"))
     assert (session.fact_buffer_max, bool(session.consolidation_prompt), session.fact_max_words) == (8, True, 50)
-    assert (user.consolidation_trigger, user.consolidated_max_words, user.observation_max_words) == (5, 400, 25)
+    assert (user.consolidation_trigger, user.consolidated_max_words, user.observation_max_words) == (5, 400, 40)
     assert (agent.fact_buffer_max, agent.consolidation_trigger, agent.consolidated_max_words) == (100, 16, 1000)
     assert (agent.fact_max_words, agent.observation_max_words) == (30, 35)
 

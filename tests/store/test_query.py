@@ -52,6 +52,7 @@ class Stock:
             text="text",
             recorded=HOURS[number % 5],
             in_review=number % 8 == 0,
+            label=LABELS[number % 3],
             pending=number % 7 == 0,
             session="s" * (number % 4 % 3),
             retired=HOURS[number % 6] if number % 6 > 1 else None,
@@ -66,6 +67,7 @@ class Stock:
         checks = {
             "stream": lambda value: record.stream == value,
             "kinds": lambda value: record.kind in value,
+            "labels": lambda value: record.label in value,
             "ids": lambda value: record.id in value,
             "identities": lambda value: record.identity in value,
             "superseded_by": lambda value: bool(record.superseded_by) and record.superseded_by in value,
@@ -130,10 +132,13 @@ def lists(values: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
     return optional(st.lists(values, max_size=25))
 
 
+LABELS = ("", "plan", "correction")
+
 QUERIES = st.builds(
     ItemQuery,
     stream=optional(st.integers(0, 3)),
     kinds=lists(st.sampled_from(KINDS)),
+    labels=lists(st.sampled_from(LABELS)),
     ids=lists(st.integers(0, SIZE).map(lambda number: f"id {number}")),
     identities=lists(st.integers(0, SIZE // 6).map(lambda number: f"identity {number}".encode())),
     superseded_by=lists(st.integers(0, SIZE).map(lambda number: f"id {number}")),

@@ -93,7 +93,7 @@ def test_a_paragraph_that_is_measured_is_noticed_among_what_is_trained_on(techni
     import corpus
     import overlap
 
-    measured = corpus.load_documents(overlap.OWN_DOCUMENTATION)
+    measured = corpus.load_documents(overlap.TECHNICAL_SET / "docs.json")
     held = overlap.technical_body([measured], "our own documentation")
     assert not overlap.TrainedTexts([overlap.technical_body(technical.load(), "invented")]).compare(held).is_wrong
     copied = corpus.DocumentSet("copied", measured.passages[7:8], [])

@@ -25,7 +25,8 @@ from eunoe.text.normalize import fold
 from eunoe.text.sentences import cut_to_words, word_count
 
 _SESSION_FACTORS: Final[dict[TurnKind, float]] = {"preference": 0.5, "fact": 0.8}
-"""What kinds are worth in a session's memory, which follows what was decided and is still open."""
+"""What kinds are worth in a session's memory, which follows what was decided and is still open. What nobody may
+overlook keeps its worth."""
 _SUBJECT_BONUS: Final = (0.0, 1.0, 1.4)
 """What a statement is worth more to a shard, by how many words of its subject it has."""
 _LASTING_KINDS: Final = ("fact", "plan", "change")
@@ -206,7 +207,8 @@ def _candidates_for(target: Target, candidates: Sequence[_Candidate], turns: Seq
         yield from filter(None, map(_without_foreign_question, own))
     else:
         for candidate in candidates:
-            yield replace(candidate, worth=candidate.worth * _SESSION_FACTORS.get(candidate.kind, 1.0))
+            factor = 1.0 if candidate.worth == 1 else _SESSION_FACTORS.get(candidate.kind, 1.0)
+            yield replace(candidate, worth=candidate.worth * factor)
 
 
 def _without_foreign_question(candidate: _Candidate) -> _Candidate | None:

@@ -58,7 +58,9 @@ class ShownNames:
         holds_key = [key in self._graph.keys[mentions["entity"][place]].split() for place in inside]
         named = len(set(compress(mentions["sentence"][inside].tolist(), holds_key)))
         use = _OTHER_USE_WEIGHT * float(np.log((named + 0.5) / (len(sentences) - named + 0.5)))
-        return min(use, _MAX_OTHER_USE)
+        # The name of who speaks stands before the words, "Jonas: ...", and is not read as a name there.
+        is_known = key in GIVEN_NAMES or not load_name_model().level(key)
+        return min(max(use, 0.0) if is_known else use, _MAX_OTHER_USE)
 
     def groups(self) -> Ints:
         """For each entity the one that it is shown as."""

@@ -173,8 +173,8 @@ def main_keys(sentence: str, entities: Mapping[str, EntityMention]) -> list[str]
 
 
 def _short_forms(key: str) -> list[str]:
-    first, *rest = (word for word in key.split() if word not in PERSON_TITLES or word == key)
-    words = [first, *(word for word in rest if len(word) > 1)]
+    untitled = [word for word in key.split() if word not in PERSON_TITLES or word == key]
+    words = [*untitled[:1], *(word for word in untitled[1:] if len(word) > 1)]
     if not 2 <= len(words) <= 5 or not LINKS.isdisjoint(words):
         return []
     return [short for short in (f"{words[0]} {words[-1]}", " ".join(words[-2:])) if short != key]

@@ -89,7 +89,7 @@ def test_what_is_said_is_learned_by_rules_once(dense_memory: Memory) -> None:
         {"role": "assistant", "content": "Hello Alex!"},
     ]
     (added,) = memory.add(said, user_id="alex", metadata={"source": "chat"})["results"]
-    assert added == {"id": added["id"], "memory": "I love basketball and gaming.", "event": "ADD"}
+    assert added == {"id": added["id"], "memory": "Hi, I'm Alex. I love basketball and gaming.", "event": "ADD"}
     assert memory.add(said, user_id="alex")["results"] == []
     (hit,) = memory.search("What do you know about me?", filters={"user_id": "alex"})["results"]
     assert (hit["memory"], hit["metadata"], hit["attributed_to"]) == (added["memory"], {"source": "chat"}, "user")

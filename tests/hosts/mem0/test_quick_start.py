@@ -34,7 +34,7 @@ def test_a_chat_that_remembers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     assert chat("Hi, I'm Alex. I love basketball and gaming.", "alex") == "Hey Alex! Noted."
     assert chat("What do you know about me?", "alex") == "You love basketball and gaming."
-    assert prompts == ["", "- I love basketball and gaming."]
+    assert prompts == ["", "- Hi, I'm Alex. I love basketball and gaming."]
     assert memory.search("What do you know about me?", filters={"user_id": "ben"})["results"] == []
     default_store.default_memory().close()
     default_store._open.cache_clear()
