@@ -66,3 +66,22 @@ def test_any_text_is_read(text: str) -> None:
 def test_no_text_stalls_it(unit: str) -> None:
     """It ends: a pattern whose time grows with the square of the length would take hours for this."""
     redact((unit * 200_000)[:400_000])
+
+
+@pytest.mark.parametrize(
+    ("said", "secret"),
+    [
+        ("mysql -u root -pS3cretPw99", "S3cretPw99"),
+        ("docker login -u me -p hunter2", "hunter2"),
+        ("mysqldump --user=root -p'S3cret Pw'", "S3cret Pw"),
+        ("redis-cli -a s3cr3tpw ping", "s3cr3tpw"),
+        ("login failed for user admin with password swordfish9", "swordfish9"),
+    ],
+)
+def test_a_password_on_a_command_line_is_taken_out(said: str, secret: str) -> None:
+    assert redact(said) == said.replace(secret, "[redacted]")
+
+
+@pytest.mark.parametrize("said", ["docker run -p 8080:80 shop", "psql -p 5432", "mysql -P 3306 -u root shop"])
+def test_a_port_on_a_command_line_stays(said: str) -> None:
+    assert redact(said) == said

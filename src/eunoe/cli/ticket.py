@@ -61,7 +61,7 @@ def run(
     turns: Annotated[int, typer.Option("--turns", metavar="N", help="At most so many prompts.", min=1)] = 20,
     directory: Annotated[str, typer.Option("--directory", "-C", metavar="DIR", help="Where the worker works.")] = ".",
     timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="For one answer of it.")] = 3600.0,
-    check: Annotated[str, typer.Option("--check", metavar="COMMAND", help=_CHECK_HELP)] = "",
+    check: Annotated[str | None, typer.Option("--check", metavar="COMMAND", help=_CHECK_HELP)] = None,
     memory: MemoryOption = None,
     no_memory: Annotated[bool, typer.Option("--no-memory", help="Recall nothing and leave nothing.")] = False,
     log: LogOption = None,
@@ -78,7 +78,7 @@ def run(
         raise MisuseError("name the project of the ticket: --project NAME")
     director = Director(model, Limits(turns=turns))
     coder = load_worker(worker, directory=directory, timeout=timeout)
-    judge = Check(check, directory=directory, timeout=timeout) if check.strip() else None
+    judge = None if check is None else Check(check, directory=directory, timeout=timeout)
     folder = _run_folder(log)
     place = None if no_memory else _find_place(call.options, memory)
     warn = partial(_warn_of_readable_places, directory, folder.path, place)

@@ -151,7 +151,8 @@ class Run:
                 state.steps[-1].notes.append("the worker was stopped")
             self._end(state, "cancelled", "interrupted")
         except EunoeError as error:
-            state.notes.append(f"{timestamp()}: stopped: {redact(str(error))}")
+            error.args = (redact(str(error)), *error.args[1:])
+            state.notes.append(f"{timestamp()}: stopped: {error}")
             self._folder.save(state)
             raise
 
