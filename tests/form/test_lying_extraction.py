@@ -291,7 +291,7 @@ def test_a_later_piece_knows_what_was_said_before(path: Path) -> None:
         ("I am allergic to peanuts.", "Anna is not allergic to peanuts."),
         ("I am not allergic to peanuts.", "Anna is allergic to peanuts."),
         ("I never eat fish.", "Anna eats fish."),
-        ("I stopped smoking.", "Anna smokes."),
+        ("I stopped smoking in May.", "Anna smokes."),
     ],
 )
 def test_a_statement_that_is_turned_round_is_refused(said: str, lie: str) -> None:
