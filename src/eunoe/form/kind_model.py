@@ -60,10 +60,11 @@ class Regression:
 
     def __init__(self, arrays: Arrays) -> None:
         self._examples = arrays["examples"] * arrays["example_scale"].astype(np.float64)
+        self._squares = _squares(self._examples)
         self._votes, self._offsets = arrays["votes"].astype(np.float64), arrays["offsets"].astype(np.float64)
 
     def score(self, projected: Matrix) -> Matrix:
-        scores: Matrix = gaussian_kernel(projected, self._examples) @ self._votes + self._offsets
+        scores: Matrix = gaussian_kernel(projected, self._examples, self._squares) @ self._votes + self._offsets
         return scores
 
 
@@ -133,7 +134,16 @@ def to_probabilities(scores: Matrix, features: Matrix) -> Matrix:
     return shares
 
 
-def gaussian_kernel(one: Matrix, other: Matrix) -> Matrix:
-    """How alike each row of one is to each row of the other, from 0 to 1."""
-    distances = (one**2).sum(1)[:, None] + (other**2).sum(1) - 2 * one @ other.T
-    return np.exp(-np.maximum(distances, 0))
+def gaussian_kernel(one: Matrix, other: Matrix, squares: Matrix | None = None) -> Matrix:
+    """How alike each row of one is to each row of the other, from 0 to 1. `squares` are the other's, if known."""
+    kernel: Matrix = one @ other.T
+    kernel *= 2
+    kernel -= (one**2).sum(1)[:, None]
+    kernel -= _squares(other) if squares is None else squares
+    np.minimum(kernel, 0, out=kernel)
+    return np.exp(kernel, out=kernel)
+
+
+def _squares(rows: Matrix) -> Matrix:
+    squares: Matrix = (rows**2).sum(1)
+    return squares
