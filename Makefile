@@ -30,9 +30,10 @@ setup: .venv/.dev
 run: .venv/.run
 	@$(BIN)/eunoe serve --print-link
 
-# Two workers for each core: half of the time tests wait for the disk or for another process.
+# Two workers for each core: half of the time tests wait for the disk or for another process. Each begins with tests that
+# stand together and share what is slow to set up; one that is done early takes some from another.
 test: .venv/.dev
-	$(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) * 2))
+	$(BIN)/python -m pytest --dist worksteal -n $$(($$(getconf _NPROCESSORS_ONLN) * 2))
 
 check: .venv/.dev
 	$(BIN)/ruff check src tests training tools
@@ -43,9 +44,14 @@ check: .venv/.dev
 KILLS ?= 10000
 PAIRS ?= 1000000
 
+LONG_RUN = EUNOE_FUZZ_EXAMPLES=20 EUNOE_CRASH_ROUNDS=20 EUNOE_LOAD_SECONDS=60 EUNOE_LOAD_MESSAGES=10000
+
 soak: .venv/.dev
 	$(BIN)/python tests/soak/kills.py --kills $(KILLS)
 	$(BIN)/python tests/soak/scopes.py --pairs $(PAIRS)
+	$(BIN)/python tests/soak/damage.py
+	$(BIN)/python tests/soak/traces.py
+	$(LONG_RUN) $(BIN)/python -m pytest tests/server/test_fuzz.py tests/server/test_crash.py tests/server/test_load.py
 
 bench: .venv/.bench
 	$(BIN)/eunoe bench engine --quick

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -15,19 +17,30 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import eunoe
-from eunoe.memory import Memory
 
 if TYPE_CHECKING:
     from tests.support.store_server import StoreServer
+
+    from eunoe.memory import Memory
 
 settings.register_profile(
     "steady",
     derandomize=True,
     database=None,
+    max_examples=50,  # the same ones in every run
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("steady")
+
+# Some machines keep Python from writing compiled files: then every process that a test starts compiles all of Eunoe.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+# A shell lets what it starts in the background ignore Ctrl-C, and so would the processes that tests send it to.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+# Several workers and their processes share the cores: where each multiplies with all of them, they wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 _CHILDREN = Path(__file__).parent / "support" / "children.py"
 _TINY = Path(__file__).parent / "support" / "tiny.py"
@@ -112,6 +125,15 @@ def store_server() -> Iterator[StoreServer]:
     server = StoreServer()
     yield server
     server.stop()
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    gc.disable()  # thousands of tests and of classes are made, and no garbage
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # otherwise each collection looks through all of them again
+    gc.enable()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

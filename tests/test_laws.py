@@ -122,7 +122,7 @@ def test_law_3_filters_come_before_ranking_and_limit(atoms, said, wanted, word, 
             assert read == everything(memory, "user=a", kinds=wanted.get("kinds", ["fact"]))
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(st.lists(st.lists(messages, min_size=1, max_size=6), min_size=1, max_size=5))
 def test_law_4_receipts_of_messages_are_true_and_writes_idempotent(batches):
     with opened() as memory:

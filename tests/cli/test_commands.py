@@ -777,8 +777,8 @@ class TestProcess:
 
     @pytest.mark.parametrize("args", [["list", ANNA, "--all", "--json"], ["list", ANNA, "--all"], ["export", ANNA]])
     def test_a_reader_that_leaves_is_no_error_to_shout_about(self, store: Path, args: list[str]) -> None:
-        with eunoe.open(store) as memory:
-            memory.observe(ANNA, [{"id": str(n), "text": "many words " * 20} for n in range(2000)])
+        with eunoe.open(store, embedder="none") as memory:  # more than a pipe holds
+            memory.observe(ANNA, [{"id": str(n), "text": "many words " * 40} for n in range(400)])
         command = [sys.executable, "-m", "eunoe", *args, "-s", str(store)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
             assert started.stdout

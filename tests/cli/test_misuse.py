@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 import typer
 from tests.cli.conftest import Cli
 
+import eunoe
 from eunoe.cli.app import app
 from eunoe.cli.command import Command
 
@@ -123,16 +125,25 @@ def test_every_command_is_misused() -> None:
     assert set(COMMANDS) == set(BASE)
 
 
+@pytest.fixture(scope="module")
+def stocked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what commands work on, to be copied."""
+    folder = tmp_path_factory.mktemp("stocked")
+    with eunoe.open(folder / "memory.db", embedder="none", form=False) as memory:
+        memory.observe(ANNA, {"id": "m1", "content": "My dog is called Bruno."})
+        memory.remember(ANNA, "Anna has a dog.", id="f1")
+        memory.summaries.write(ANNA, "Anna has a dog.")
+        memory.admin.backup(folder / "copy.db")
+    (folder / "main.json").write_text('[{"type": "StaticResponse", "content": "Hello"}]')
+    (folder / "talk.json").write_text('[{"role": "user", "content": "Hello."}]')
+    return folder
+
+
 @pytest.fixture
-def misused_cli(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+def misused_cli(cli: Cli, stocked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MEMORY_SAVE_DIR", str(tmp_path / "projects"))
-    cli("observe", ANNA, "--text", "My dog is called Bruno.", "--id", "m1")
-    cli("remember", ANNA, "Anna has a dog.", "--id", "f1")
-    cli("summaries", "write", ANNA, "Anna has a dog.")
-    cli("backup", "copy.db")
-    Path("main.json").write_text('[{"type": "StaticResponse", "content": "Hello"}]')
-    (tmp_path / "talk.json").write_text('[{"role": "user", "content": "Hello."}]')
+    shutil.copytree(stocked, tmp_path, dirs_exist_ok=True)
     return cli
 
 
@@ -181,3 +192,73 @@ def test_an_option_that_a_command_does_not_take_is_named_and_nothing_else_is_sai
     result = cli("--embedder", "none", "restore", "monday.db")
     assert result.code == 2
     assert "restore takes no --embedder: leave that out" in result.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "recall user=anna tea",
+        "context user=anna tea",
+        "list user=anna",
+        "get user=anna x",
+        "history user=anna x",
+        "graph user=anna",
+        "scopes",
+        "status",
+        "corrections user=anna",
+        "streams",
+        "summaries user=anna",
+        "review user=anna",
+        "export out.jsonl",
+        "backup out.db",
+        "check",
+        "form user=anna --dry-run",
+        "key list",
+        "key audit",
+        "ticket lessons --project shop",
+        "ticket redact --project shop --dry-run",
+        "ticket revert login --project shop",
+    ],
+)
+def test_a_command_that_only_looks_makes_no_store(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    result = cli(*command.split(), "--store", "new.db")
+    assert (result.code, result.out) == (1, "")
+    assert "there is no memory at new.db yet" in result.err
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [["form", "--dry-run", "I like tea."], ["streams", "presets"]])
+def test_a_command_that_needs_no_store_makes_none(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    result = cli(*command, "--store", "new.db")
+    assert (result.code, bool(result.out)) == (0, True)
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "migrate hipporag nowhere --project shop",
+        "migrate hipporag empty --project shop",
+        "migrate hipporag empty",
+        "migrate mem0 nowhere",
+        "migrate eden nowhere.json",
+        "migrate wiki nowhere.json",
+    ],
+)
+def test_an_import_of_what_is_not_there_makes_no_store(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    (tmp_path / "here" / "empty").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    result = cli(*command.split(), "--store", "new.db")
+    assert (result.code, result.out) == (1, "")
+    assert "eunoe: " in result.err
+    assert [path.name for path in Path().iterdir()] == ["empty"]

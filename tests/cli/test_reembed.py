@@ -89,9 +89,12 @@ def test_ctrl_c_keeps_what_was_made(old_store: Path, cli: Cli) -> None:
         [sys.executable, "-c", SLOW], stdout=subprocess.PIPE, stderr=standard_error, text=True, env=environment
     ) as child:
         assert child.stdout
-        assert child.stdout.readline() == "second step\n"
-        child.send_signal(signal.SIGINT)
-        assert child.wait(60) == 130
+        try:
+            assert child.stdout.readline() == "second step\n"
+            child.send_signal(signal.SIGINT)
+            assert child.wait(60) == 130
+        finally:
+            child.kill()
     os.close(standard_error)
     shown = os.read(terminal, 1 << 16).decode()
     os.close(terminal)

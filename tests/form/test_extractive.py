@@ -489,7 +489,7 @@ TURNS = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(TURNS, st.integers(1, 30))
 def test_whatever_is_said_the_limits_hold(turns: list[Turn], most: int) -> None:
     targets = [

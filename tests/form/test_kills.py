@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-_KILLS = int(os.environ.get("EUNOE_KILLS", "60"))
+_KILLS = int(os.environ.get("EUNOE_KILLS", "24"))
 _CHILD = Path(__file__).parents[1] / "support" / "forming_child.py"
 
 

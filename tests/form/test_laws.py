@@ -391,7 +391,7 @@ STEPS: dict[str, tuple[int, dict[str, list[Any]]]] = {
 }
 
 
-@pytest.mark.parametrize("seed", range(int(os.environ.get("EUNOE_TEST_LIVES", "5"))))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("EUNOE_TEST_LIVES", "3"))))
 def test_whatever_happens_in_whatever_order_the_laws_hold(seed: int) -> None:
     """EUNOE_TEST_LIVES=1000 runs more of them."""
     life = Life(seed)

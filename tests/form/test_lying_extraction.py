@@ -103,7 +103,7 @@ def observe_group(memory: Memory, scope: Scope) -> None:
 def texts_of_others(memory: Memory, groups: Sequence[Scope]) -> Iterator[str]:
     """All that anybody but Anna can be shown."""
     for scope in (BEN, SHARD, *groups):
-        yield from (str(kept) + str(kept.metadata) for kept in memory.list(scope, kinds=["fact", "observation"]).items)
+        yield from (f"{kept.text} {kept.metadata}" for kept in memory.list(scope, kinds=["fact", "observation"]).items)
         for question in QUESTIONS:
             yield from (hit.text for hit in memory.recall(scope, question))
     for question in QUESTIONS:

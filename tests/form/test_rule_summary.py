@@ -252,7 +252,7 @@ ATOMS = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(TEXTS, ATOMS, st.integers(1, 60))
 def test_a_summary_is_within_its_words_and_never_empty_if_there_is_anything_to_say(
     previous: str, atoms: list[Atom], most: int
@@ -262,14 +262,14 @@ def test_a_summary_is_within_its_words_and_never_empty_if_there_is_anything_to_s
     assert bool(made.strip()) == bool(previous.strip() or any(atom.text.strip() for atom in atoms))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(TEXTS, ATOMS, st.integers(1, 60))
 def test_a_summary_of_a_summary_is_the_same(previous: str, atoms: list[Atom], most: int) -> None:
     made = summarize_by_rules(previous, atoms, most, NOW)
     assert summarize_by_rules(made, [], most, NOW) == made
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(TEXTS, ATOMS, st.integers(20, 200))
 def test_every_line_is_borne_out_by_an_observation_or_the_summary_before(
     previous: str, atoms: list[Atom], most: int

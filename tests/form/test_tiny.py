@@ -20,10 +20,8 @@ from eunoe.model.source import source_place
 TALK = Scope(agent="cook", session="s1", user="anna")
 ANNA = Scope(agent="cook", user="anna")
 SAID = [
-    {"role": "user", "content": "I adopted a cat last week, her name is Luna."},
     {"role": "assistant", "content": "Lovely! What does she eat?"},
     {"role": "user", "content": "Please always answer in short sentences. I am allergic to peanuts {x} </turn>."},
-    {"role": "user", "content": "I decided to move to Oslo on 3 May 2026."},
 ]
 SUMMARY = "Anna is a cook from Turin who likes short answers, rows every Sunday and has a sister called Clara. " * 3
 

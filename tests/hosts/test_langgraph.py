@@ -163,7 +163,7 @@ def test_namespaces_are_listed_as_long_as_they_hold_something(store):
 LABEL = st.text(min_size=1).filter(lambda text: "." not in text and "\0" not in text)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.lists(st.one_of(LABEL, st.sampled_from(["~", "~20;", " ", "a" * 499, "b" * 500, "é" * 1200, "\ud800"]))))
 def test_every_namespace_has_a_scope_of_its_own(labels):
     names, namespace = Namespaces(Scope(agent="cook")), tuple(labels)

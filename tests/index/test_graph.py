@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunoe.index.graph import TITLE_WEIGHT, EntityGraph
+from eunoe.index.graph import TITLE_WEIGHT, EntityGraph, GraphView
 
 TEXTS = {
     1: "Monaco\n\nMonaco is ruled by Albert II. Its neighbour is France.",
@@ -144,6 +144,38 @@ def test_hidden_passages_lead_nowhere() -> None:
     assert found[2] == 0
     assert {seq: found[seq] for seq in alone.seqs} == pytest.approx(dict(zip(alone.seqs, fresh.tolist(), strict=True)))
     assert view.passage_counts[graph.entities["monaco"]] == 1
+
+
+@pytest.mark.parametrize("with_bob", [8, 9, 10, 11])
+@pytest.mark.parametrize("hidden", [(), (5, 25)])
+def test_a_view_without_a_removed_passage_is_that_of_the_graph_built_fresh(
+    with_bob: int, hidden: tuple[int, ...]
+) -> None:
+    def passage(number: int) -> str:
+        friend = "Bob Smith" if number <= with_bob else f"Eva Number{number // 2}"
+        return f"Town {number}\n\nTown {number} has a mayor called {friend}. Carol Jones likes Town {number + 1}."
+
+    texts = {number: passage(number) for number in range(1, 41)}
+    graph = graph_of(texts)
+    view = graph.view(visible(graph, *hidden))
+    for removed in (40, 1, 17, 5, 2):
+        graph.apply((), [removed])
+        del texts[removed]
+        fresh = graph_of(texts)
+        after, expected = graph.view(visible(graph, *hidden)), fresh.view(visible(fresh, *hidden))
+        assert after is view
+        assert {
+            key: (after.passage_counts[number], after.common[number]) for key, number in graph.entities.items()
+        } == {key: (expected.passage_counts[number], expected.common[number]) for key, number in fresh.entities.items()}
+        assert walk_from(graph, after, "town 21") == walk_from(fresh, expected, "town 21")
+
+
+def walk_from(graph: EntityGraph, view: GraphView, key: str) -> dict[int, float]:
+    seeds, prior = np.zeros(len(graph.keys)), np.zeros(graph.rows)
+    seeds[graph.entities[key]] = 1
+    prior[[row for row, seq in enumerate(graph.seqs) if seq in (3, 30)]] = 0.25
+    found = dict(zip(graph.seqs, view.walk(seeds, prior).round(14).tolist(), strict=True))
+    return {seq: found[seq] for seq in sorted(found) if seq >= 0}
 
 
 def test_memory_grows_with_the_edges() -> None:

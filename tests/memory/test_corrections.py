@@ -95,9 +95,21 @@ def test_a_memory_is_dropped_in_every_stream_and_kept_again(memory: Memory) -> N
     (atom,) = memory.list(ANNA).items
     memory.corrections.add(ANNA, atom.id, "drop")
     assert learned(memory) == learned(memory, TALK) == []
-    memory.corrections.add(ANNA, atom.id, "keep")
+    kept = memory.corrections.add(ANNA, atom.id, "keep")
     assert learned(memory) == [("fact", f"anna: {WORK}")]
+    assert [text for _, text in learned(memory, TALK)] == [f"anna: {WORK}"]
+    assert len(kept.changed) == 2
     assert [each.verdict for each in memory.corrections.list(ANNA)] == ["keep"]
+
+
+def test_what_was_archived_at_another_time_is_not_brought_back_with_a_memory(memory: Memory) -> None:
+    say(memory, WORK)
+    (atom,) = memory.list(ANNA).items
+    memory.corrections.add(ANNA, atom.id, "drop")
+    memory.streams.unarchive(ANNA, atom.id)
+    memory.corrections.add(ANNA, atom.id, "drop")
+    assert memory.corrections.add(ANNA, atom.id, "keep").changed == (atom.id,)
+    assert learned(memory, TALK) == []
 
 
 def test_it_counts_for_like_sentences_and_no_others(memory: Memory) -> None:

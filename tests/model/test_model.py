@@ -22,7 +22,8 @@ from eunoe.text.normalize import fingerprint, normalize
 from eunoe.text.tokens import token_count
 
 KEYS = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
-VALUES = st.text(min_size=1, max_size=20).filter(lambda text: text == text.strip() and text.isprintable())
+LETTERS = st.characters(exclude_categories=("C", "Z"), include_characters=" ")
+VALUES = st.text(LETTERS, min_size=1, max_size=20).filter(lambda text: text == text.strip() and text.isprintable())
 SCOPES = st.dictionaries(KEYS, VALUES, min_size=1, max_size=4)
 
 

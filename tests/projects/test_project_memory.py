@@ -132,7 +132,7 @@ class TestIndexAndRetrieve:
         (result,) = memory.retrieve("shop", ["Which ticket was about coupons applied to the full price?"], 20)
         assert result["docs"][0] == COUPON
         assert len(result["docs"]) < 6
-        assert result["doc_scores"][-1] >= THRESHOLDS["documents"].rest
+        assert result["doc_scores"][-1] >= THRESHOLDS["documents"].follower
 
     def test_what_is_shown_is_what_decided(self, memory: ProjectMemory) -> None:
         memory.index("shop", [*PEOPLE, LOGIN, COUPON, FOREST])

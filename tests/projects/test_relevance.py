@@ -5,7 +5,7 @@ import pytest
 from eunoe.projects.relevance import THRESHOLDS, RelevanceThreshold, threshold_of
 from eunoe.recall.ranking_recipes import RECIPES
 
-THRESHOLD = RelevanceThreshold(best=0.3, rest=0.1)
+THRESHOLD = RelevanceThreshold(best=0.3, follower=0.1)
 
 
 @pytest.mark.parametrize(

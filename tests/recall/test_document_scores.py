@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import eunoe
-from eunoe.recall.document_scores import combine_scores
+from eunoe.recall.document_scores import combine_scores, own_log_odds
 from eunoe.recall.graph_search import GraphRanking
+from eunoe.recall.ranking_recipes import DocumentScale
 
 PROJECT = {"project": "brindle"}
 SERVICES = [
@@ -22,8 +23,12 @@ SERVICES = [
 
 
 def by_graph(total: list[float], has_names: bool) -> GraphRanking:
-    order = np.array(total)
-    return GraphRanking(order, lambda: np.zeros(len(order)), lambda row, details: (), has_names)
+    order, is_about = np.array(total), np.zeros(len(total), np.bool_)
+    return GraphRanking(order, lambda: np.zeros(len(order)), lambda row, details: (), has_names, is_about)
+
+
+def combined(blend: list[float], own: list[float], total: list[float], has_names: bool) -> np.ndarray:
+    return combine_scores(np.array(blend), np.array(own), by_graph(total, has_names))
 
 
 @pytest.fixture(params=["static", "none"])
@@ -38,34 +43,62 @@ def order(scores: np.ndarray) -> list[int]:
 
 
 def test_a_known_name_leaves_the_order_to_the_graph_and_else_both_count() -> None:
-    blend = np.array([0.9, 0.6, 0.1])
-    assert order(combine_scores(blend, by_graph([0.0, 1.0, 2.0], has_names=True))) == [2, 1, 0]
-    assert order(combine_scores(blend, by_graph([0.0, 1.0, 2.0], has_names=False))) == [0, 1, 2]
-    assert order(combine_scores(blend, by_graph([0.0, 3.0, 9.0], has_names=False))) == [2, 1, 0]
+    blend, own = [0.9, 0.6, 0.1], [2.0, 1.0, 0.0]
+    assert order(combined(blend, own, [0.0, 1.0, 2.0], has_names=True)) == [2, 1, 0]
+    assert order(combined(blend, own, [0.0, 1.0, 2.0], has_names=False)) == [0, 1, 2]
+    assert order(combined(blend, own, [0.0, 3.0, 9.0], has_names=False)) == [2, 1, 0]
 
 
-def test_the_best_scores_what_the_blend_says_of_the_first_three() -> None:
-    blend = np.array([0.2, 0.7, 0.4, 0.9])
-    scores = combine_scores(blend, by_graph([9.0, 8.0, 7.0, -5.0], has_names=False))
-    assert scores.max() == pytest.approx(0.7)
-    assert combine_scores(blend, by_graph([9.0, 8.0, 7.0, -5.0], has_names=True)).max() > 0.9
+@pytest.mark.parametrize("has_names", [True, False])
+def test_the_best_scores_what_bears_most_on_the_question_among_the_first_three(has_names: bool) -> None:
+    scores = combined([0.5] * 4, [-1.0, 0.8, -2.0, 5.0], [9.0, 8.0, 7.0, -5.0], has_names)
+    assert order(scores) == [0, 1, 2, 3]
+    assert scores[0] == pytest.approx(1 / (1 + np.exp(-0.8)))
+
+
+def test_a_document_that_says_little_of_the_question_scores_little_beside_a_good_one() -> None:
+    scores = combined([0.9, 0.6, 0.5], [5.0, 4.0, -3.0], [1.0, 0.9, 0.8], has_names=False)
+    assert scores[1] > 0.9
+    assert scores[2] < 0.05
+
+
+def test_where_names_lead_the_way_to_a_document_counts_and_not_its_words() -> None:
+    scores = combined([0.9, 0.1], [5.0, -9.0], [3.0, 2.5], has_names=True)
+    assert 0.9 < scores[1] < scores[0]
+
+
+def test_no_document_scores_more_than_the_one_before_it() -> None:
+    chance = np.random.default_rng(3)
+    own, total = chance.normal(0, 3, 400), np.sort(chance.normal(0, 3, 400))[::-1]
+    for has_names in (True, False):
+        assert order(combined([0.5] * 400, own.tolist(), total.tolist(), has_names)) == list(range(400))
 
 
 def test_what_one_of_them_does_not_find_comes_last_and_what_none_finds_not_at_all() -> None:
-    scores = combine_scores(np.array([0.0, 0.99, 0.3, 0.0]), by_graph([1.0, -np.inf, 1.0, -np.inf], has_names=False))
+    inf = np.inf
+    scores = combined([0.0, 0.99, 0.3, 0.0], [0.0, 9.0, 1.0, 0.0], [1.0, -inf, 1.0, -inf], has_names=False)
     assert order(scores) == [2, 0, 1]
     assert scores[3] == 0
-    assert not combine_scores(np.zeros(2), by_graph([-np.inf, -np.inf], has_names=False)).any()
-    assert not len(combine_scores(np.zeros(0), by_graph([], has_names=False)))
+    assert not combined([0.0] * 2, [0.0] * 2, [-inf, -inf], has_names=False).any()
+    assert not len(combined([], [], [], has_names=False))
 
 
 @pytest.mark.parametrize("value", [0.0, 1e-18, 0.5, 1.0])
 def test_no_score_leaves_the_scale(value: float) -> None:
-    for total in (-1e6, 0.0, 1e6):
-        scores = combine_scores(np.array([value, 0.5]), by_graph([total, 0.0], has_names=True))
+    for total, own in ((-1e6, -1e6), (0.0, 0.0), (1e6, 1e6)):
+        scores = combined([value, 0.5], [own, 0.0], [total, 0.0], has_names=True)
         assert np.isfinite(scores).all()
         assert (scores >= 0).all()
         assert (scores <= 1).all()
+
+
+def test_a_cosine_counts_as_it_is_where_the_model_is_known_and_else_above_the_usual() -> None:
+    term, cosines, dense = (np.array([value], np.float32) for value in (0.5, 0.4, 0.1))
+    known = own_log_odds(DocumentScale(term=2.0, cosine=10.0, bias=-1.0), term, np.array([False]), cosines, dense)
+    other = own_log_odds(DocumentScale(term=2.0, dense=10.0, about=3.0), term, np.array([True]), cosines, dense)
+    assert known[0] == pytest.approx(4.0)
+    assert other[0] == pytest.approx(5.0)
+    assert own_log_odds(DocumentScale(term=2.0), term, np.array([True]))[0] == pytest.approx(1.0)
 
 
 def test_names_lead_from_one_passage_to_the_next(memory: eunoe.Memory) -> None:
@@ -73,6 +106,14 @@ def test_names_lead_from_one_passage_to_the_next(memory: eunoe.Memory) -> None:
     assert {hit.text.split("\n")[0] for hit in hits[:3]} == {"Marrow", "Pinecone", "Casimir Doyle"}
     assert hits[0].score > 0.5
     assert any(reason.name == "graph" for reason in hits[0].reasons)
+
+
+def test_what_does_not_bear_on_the_question_scores_far_less_than_what_does(memory: eunoe.Memory) -> None:
+    scores = [
+        hit.score for hit in memory.recall(PROJECT, "photos that failed the scan fill the disk", recipe="documents")
+    ]
+    assert scores[0] > 0.9
+    assert all(score < 0.2 for score in scores[1:])
 
 
 def test_without_a_name_words_decide_and_say_why(memory: eunoe.Memory) -> None:

@@ -172,7 +172,7 @@ recalled = st.lists(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(st.sampled_from(sorted(STYLES)), attacked, recalled)
 def test_no_mark_of_a_chat_and_no_odd_line_end_stands_in_any_format(format, static_parts, found):
     _, _, text = composed(format, static_parts, found, None)
@@ -189,7 +189,7 @@ def all_texts(value):
     return [value] if isinstance(value, str) else [text for each in value for text in all_texts(each)]
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(attacked, recalled)
 def test_no_line_of_a_memory_reads_as_structure_in_xml(static_parts, found):
     _, _, text = composed("xml", static_parts, found, None)
@@ -211,7 +211,7 @@ def test_no_line_of_a_memory_reads_as_structure_in_xml(static_parts, found):
     assert headings.count("## Facts") == headings.count("## Recent observations") == len(static_parts)
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(attacked, recalled)
 def test_no_line_of_a_memory_reads_as_structure_in_markdown(static_parts, found):
     _, _, text = composed("markdown", static_parts, found, None)

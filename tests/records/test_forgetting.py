@@ -551,7 +551,7 @@ def test_no_bytes_stay_behind_however_pages_were_filled(path, seed):
         return f"secret{choose.randrange(10**9):09d} " + "w" * choose.choice([5, 50, 300, 900])
 
     with eunoe.open(path, embedder="none") as memory:
-        for _ in range(40):
+        for _ in range(25):
             texts = [words() for _ in range(choose.randint(1, 8))]
             receipts = memory.remember_many(ANNA, [{"text": text, "label": "x" * 20} for text in texts])
             held |= {receipt.id: [text] for receipt, text in zip(receipts, texts, strict=True)}

@@ -13,7 +13,7 @@ import pytest
 from tests.support.server_load import Load, Write, stored_texts
 from tests.support.server_process import ServerProcess, StartProcess, server_processes
 
-_ROUNDS = int(os.environ.get("EUNOE_CRASH_ROUNDS", "3"))
+_ROUNDS = int(os.environ.get("EUNOE_CRASH_ROUNDS", "2"))
 _LEASE = {"EUNOE_LEASE": "1"}
 """A request that died with its server may be repeated so soon."""
 _GRACE_SECONDS = 25

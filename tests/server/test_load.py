@@ -16,7 +16,7 @@ from tests.support.clients import TENANTS, Clients
 from tests.support.server_load import stored_texts
 from tests.support.server_process import ServerProcess, StartProcess, server_processes
 
-_SECONDS = float(os.environ.get("EUNOE_LOAD_SECONDS", "4"))
+_SECONDS = float(os.environ.get("EUNOE_LOAD_SECONDS", "2"))
 _MESSAGES = int(os.environ.get("EUNOE_LOAD_MESSAGES", "1500"))
 _MEGABYTE = 1024 * 1024
 _MAX_THREADS = 80

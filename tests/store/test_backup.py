@@ -27,7 +27,7 @@ from eunoe.errors import (
 from eunoe.store.migrations import MIGRATIONS
 
 ANNA = "user=anna"
-ROUNDS = 12
+ROUNDS = 6
 
 
 @pytest.fixture

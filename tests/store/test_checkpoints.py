@@ -5,9 +5,9 @@ import sys
 
 import eunoe
 
-PROCESSES = 6
+PROCESSES = 4
 ROUNDS = 4
-WRITES = 25
+WRITES = 17
 WORKER = f"""
 import sys
 import eunoe

@@ -90,8 +90,8 @@ def test_no_flipped_bit_is_silent(soak):
     logger = logging.getLogger("eunoe")
     level = logger.level
     try:
-        counts = soak.run(files=40, seed=11)
-        counts += soak.run(files=20, seed=12, aim="structure")
+        counts = soak.run(files=24, seed=11)
+        counts += soak.run(files=12, seed=12, aim="structure")
     finally:
         logger.setLevel(level)
     assert counts["announced"] > 10

@@ -13,7 +13,7 @@ import pytest
 
 import eunoe
 
-ROUNDS = 25
+ROUNDS = 12
 NEW_FILES = 12
 # Each counts what breaks it.
 RULES = {

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import eunoe
 from eunoe.store import file_bytes
 
 PAGE_BYTES = 4096
@@ -94,7 +95,21 @@ def test_cells_in_use_are_no_leftovers(pages):
     assert not file_bytes.find_unused(pages, PAGE_BYTES, ["id 000007", "id 002999"])
 
 
+def test_old_definitions_of_tables_are_no_leftovers(tmp_path):
+    path = tmp_path / "memory.db"
+    with eunoe.open(path, embedder="none", llm="none") as memory:
+        memory.remember("user=anna", "Anna likes tea.")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("VACUUM")
+    content = path.read_bytes()
+    assert content[100] == 5  # the definitions take more than one page
+    assert not file_bytes.has_leftovers([content], PAGE_BYTES, {ID})
+    pages = [content[start : start + PAGE_BYTES] for start in range(0, len(content), PAGE_BYTES)]
+    assert not file_bytes.has_leftovers(pages, PAGE_BYTES, {ID})
+    assert file_bytes.has_leftovers([b"".join(planted(pages, 13, ID))], PAGE_BYTES, {ID})
+
+
 def test_nothing_forgotten_stays_in_the_file(soak):
-    report = soak.run(forgets=100, seed=3)
-    assert report.forgotten >= 100
+    report = soak.run(forgets=50, seed=3)
+    assert report.forgotten >= 50
     assert (sum(report.found.values()), report.unverified) == (0, 0)

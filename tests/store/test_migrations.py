@@ -193,6 +193,26 @@ def test_an_upgraded_file_has_the_schema_of_a_new_one(old, tmp_path):
     assert execute(old, schema) == execute(new, schema)
 
 
+def test_the_second_new_file_is_like_the_one_that_went_through_all_migrations(tmp_path, monkeypatch):
+    monkeypatch.setattr("eunoe.store.new_schema._known", {})
+    migrated, copied, third = (tmp_path / f"{name}.db" for name in ("migrated", "copied", "third"))
+    for path in (migrated, copied, third):
+        SqliteStore(path).close()
+    schema = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
+    for query in (schema, "SELECT name, rows FROM digests ORDER BY name"):
+        assert execute(migrated, query) == execute(copied, query)
+    assert _values(migrated).keys() == _values(copied).keys()
+    assert len({_values(path)["cursor_key"] for path in (migrated, copied, third)}) == 3
+    for path in (migrated, copied, third):
+        with eunoe.open(path, embedder="none") as memory:
+            memory.observe(ANNA, ["one"])
+            assert memory.admin.check()
+
+
+def _values(path):
+    return dict(execute(path, "SELECT name, value FROM meta"))
+
+
 def test_a_new_migration_upgrades_an_old_file_in_place(old, monkeypatch):
     with eunoe.open(old):
         pass

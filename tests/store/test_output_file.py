@@ -19,7 +19,7 @@ from eunoe.errors import StoreError
 from eunoe.store.output_file import check_no_store, open_output
 
 ANNA = "user=anna"
-ROUNDS = 12
+ROUNDS = 6
 
 
 @pytest.fixture

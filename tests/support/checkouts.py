@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,9 +10,10 @@ from pathlib import Path
 _IDENTITY = ("-c", "user.name=Anna", "-c", "user.email=anna@example.org", "-c", "commit.gpgsign=false")
 
 
-def git(folder: Path, *arguments: str) -> str:
-    command = ["git", *_IDENTITY, *arguments]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+def git(folder: Path, *arguments: str, **variables: str) -> str:
+    command, environment = ["git", *_IDENTITY, *arguments], os.environ | variables
+    result = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, env=environment)
+    return result.stdout.strip()
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> None:

@@ -3,7 +3,8 @@
 import threading
 from collections.abc import Callable
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 120
+"""A limit for a machine that has much else to do, not a measure."""
 
 
 def wait_until(condition: Callable[[], object]) -> None:

@@ -149,10 +149,14 @@ def workspace(
 def test_a_ticket_is_run_listed_shown_and_reverted(workspace: Workspace) -> None:
     done = workspace(*workspace.command(*workspace.memory))
     assert done.code == 0
-    assert done.out.startswith("completed in 1 turn: The orders table got an index. Nothing was changed.\nlog: ")
+    assert done.out.startswith(
+        "completed in 1 turn: The orders table got an index. "
+        "Nothing was changed: the director says that there was nothing to change.\nlog: "
+    )
     assert "turn 1: worker has answered" in done.err
     assert workspace.stored_texts() == [
-        "Ticket: Slow search. The search for orders takes minutes. The orders table got an index. Nothing was changed."
+        "Ticket: Slow search. The search for orders takes minutes. The orders table got an index. "
+        "Nothing was changed: the director says that there was nothing to change."
     ]
     listed = json.loads(workspace("ticket", "list", *workspace.logs, "--json").out)
     assert [(ticket["ticket"], ticket["outcome"], ticket["turns"]) for ticket in listed] == [("search", "completed", 1)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,6 +44,10 @@ def leak_texts(prompt: str, *recalled: str, ticket: tuple[str, ...] = ()) -> lis
     return [leak.text for leak in LeakGuard(recalled, ticket).find_leaks(prompt)]
 
 
+def _join_words(sign: str, text: str) -> str:
+    return text.replace(" ", sign)
+
+
 @pytest.mark.parametrize(
     "disguise",
     [
@@ -59,6 +65,11 @@ def leak_texts(prompt: str, *recalled: str, ticket: tuple[str, ...] = ()) -> lis
         lambda text: "\n" + "\n".join(f"{number}. {word}" for number, word in enumerate(text.split())),
         lambda text: text.replace(" ", " (1) "),
         lambda text: text.replace(" ", "—"),
+        *(partial(_join_words, sign) for sign in "_/.:+=#@~$"),
+        lambda text: _join_words("_", text).replace("_on_", " on_").replace("_that_", "_that "),
+        lambda text: text.replace(" ", "%20"),
+        lambda text: text.title().replace(" ", ""),
+        lambda text: "notes/" + text.replace(" ", "_") + ".md",
     ],
 )
 def test_a_disguised_passage_is_found(disguise: object) -> None:
@@ -78,6 +89,22 @@ def test_names_of_a_memory_may_be_sent() -> None:
     assert leak_texts(prompt, NAMES) == []
     guard = LeakGuard([NAMES], turns=[(prompt, "done")] * 3)
     assert guard.find_leaks(prompt) == []
+
+
+def test_a_long_name_that_stands_in_the_memory_may_be_sent() -> None:
+    name = "tests/the_index/test_the_index_on_the_orders_was_missing_so_that_every_query.py"
+    assert leak_texts(f"Run {name} again.", f"{MEMORY} It is tested by {name} now.") == []
+
+
+def test_a_name_that_shares_words_with_a_memory_may_be_sent() -> None:
+    names = "whole_table.read_whole the_index/orders_missing.py everyQuery index.on.orders so_that"
+    assert leak_texts(f"Look at {names}.", MEMORY) == []
+
+
+def test_a_number_does_not_make_a_name_of_a_sentence_without_blanks() -> None:
+    memory = "注文の検索が遅いのは顧客番号4711の索引がなかったからで、追加したら速くなった。"
+    assert leak_texts(f"次を読んで: {memory}", memory)
+    assert leak_texts("顧客番号4711を見て", memory) == []
 
 
 def test_names_inside_a_copied_passage_are_kept_when_it_is_cut() -> None:

@@ -61,7 +61,18 @@ def test_any_text_is_read(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["postgres://a:", "password of ", "sk-1\n", "-----BEGIN PRIVATE KEY-----\n", "aA1", "=' "]
+    "unit",
+    [
+        "postgres://a:",
+        "password of ",
+        "sk-1\n",
+        "-----BEGIN PRIVATE KEY-----\n",
+        "aA1",
+        "=' ",
+        "| password ",
+        "a\0",
+        "name=password ",
+    ],
 )
 def test_no_text_stalls_it(unit: str) -> None:
     """It ends: a pattern whose time grows with the square of the length would take hours for this."""

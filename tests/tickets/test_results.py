@@ -77,7 +77,7 @@ class TestWhatIsFound:
         assert "forms.py +1 -1" in found
         assert text.endswith("Names are trimmed. Changed: forms.py.")
         assert "**Found in the folder**" in Path(state.log).read_text()
-        assert f"  In the git repository {shop} since the ticket began: 1 file changed, 0 commits made." in lines
+        assert f"  In the git repository {shop} in the worker's turns: 1 file changed, 0 commits made." in lines
 
     def test_a_commit_is_named_in_the_lesson(self, folder: RunFolder, shop: Path) -> None:
         def answer(prompt: str) -> str:
@@ -93,7 +93,7 @@ class TestWhatIsFound:
             run(folder, shop, [PLAN], edit(shop))
         git(shop, "commit", "-qam", "Trim names")
         state, _, _ = run(folder, shop, [MORE, COMPLETE], ["nothing more to do"])
-        assert state.evidence.startswith("Changed: forms.py; commits: ")
+        assert state.evidence == "Changed: forms.py."
 
     def test_a_file_name_cannot_leave_its_line(self, folder: RunFolder, shop: Path) -> None:
         def answer(prompt: str) -> str:
@@ -125,10 +125,11 @@ class TestNothingDone:
 
     def test_a_ticket_that_asks_for_no_change_is_complete_and_says_so(self, folder: RunFolder, shop: Path) -> None:
         state, _, _ = run(folder, shop, [PLAN, NO_CHANGE], ["It is by design, see the docs."])
-        assert (state.outcome, state.evidence) == ("completed", "Nothing was changed.")
+        assert state.outcome == "completed"
+        assert state.evidence == "Nothing was changed: the director says that there was nothing to change."
 
     def test_a_worker_that_only_failed_completes_nothing(self, folder: RunFolder, shop: Path) -> None:
-        with pytest.raises(LlmError, match="the worker has only failed so far"):
+        with pytest.raises(LlmError, match="the worker has not answered yet"):
             run(folder, shop, [PLAN, NO_CHANGE, NO_CHANGE, NO_CHANGE], [WorkerError("not logged in")])
 
     def test_where_nobody_can_look_it_is_said(self, folder: RunFolder) -> None:
@@ -165,7 +166,7 @@ class TestCheck:
         assert "the check that decides it with you has failed" in shown
         assert "AssertionError" in shown
         assert "ended with exit code 1" in shown
-        assert "the check failed, so that complete must be false" in model.prompts[3].text
+        assert "the check failed, or no work was found, so that complete must be false" in model.prompts[3].text
 
     def test_a_check_that_never_passes_fails_the_ticket(self, folder: RunFolder, shop: Path) -> None:
         check = check_that(shop, "import sys; sys.exit(3)")

@@ -125,7 +125,7 @@ class TestTheLoop:
 
     def test_odd_words_of_a_worker_are_written_down(self, folder: RunFolder) -> None:
         state, _, _ = run(folder, [PLAN, PLAN, COMPLETE], ["\ud800\x00 half", OSError("bad name \udcff")])
-        assert folder.get("shop", TICKET.id).turns[0].answer == "\ufffd\x00 half"
+        assert folder.get("shop", TICKET.id).turns[0].answer == "\ufffd\n half"
         assert "OSError: bad name" in Path(state.log).read_text()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -41,6 +42,16 @@ def test_a_state_that_is_none_is_a_typed_error(folder: RunFolder) -> None:
         (place / "state.json").write_text(text)
         with pytest.raises(InputError, match="not the state of a ticket"):
             folder.load("shop", "x")
+
+
+def test_a_state_that_an_earlier_version_wrote_is_read(folder: RunFolder) -> None:
+    with folder.lock("shop", "search-1"):
+        folder.save(RunState(Ticket("search-1", "Slow search", project="shop"), outcome="failed"))
+    path = folder.ticket_folder("shop", "search-1") / "state.json"
+    fields = {name: value for name, value in json.loads(path.read_text()).items() if name != "work"}
+    path.write_text(json.dumps({**fields, "baseline": {"folder": "/x", "commit": "", "moment": 1, "files": {}}}))
+    state = folder.get("shop", "search-1")
+    assert (state.outcome, state.work) == ("failed", None)
 
 
 SAVING = """

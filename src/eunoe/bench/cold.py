@@ -1,32 +1,32 @@
 """How soon a new process answers its first question: with no index, with a kept one, after a deletion, and later on."""
 
 import json
+import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
 
 import eunoe
 from eunoe.bench import Result, StatusLine
-from eunoe.bench.metrics import latency, measure_ms
+from eunoe.bench.metrics import latency
 from eunoe.bench.report import score_views
 from eunoe.display.views import View
-from eunoe.memory import Memory
-from eunoe.model.choices import RecipeName
+from eunoe.projects.project_memory import DEFAULT_RECIPE, ProjectMemory
 
 SIZES: Final = (1_000, 5_000, 20_000)
-RECIPE: Final[RecipeName] = "associative"
-"""The one that needs most of an index."""
 
-_SCOPE: Final = "project=bench"
+_PROJECT: Final = "bench"
+_SCOPE: Final = f"project={_PROJECT}"
 _QUESTIONS: Final = 60
+_DELETIONS: Final = 9
 _BATCH_SIZE: Final = 1000
 _DIMENSIONS: Final = 384
 _SYLLABLES: Final = [
@@ -115,92 +115,130 @@ def made_up_documents(count: int) -> list[str]:
 def run_cold_bench(sizes: Sequence[int] = SIZES, progress: StatusLine | None = None) -> Result:
     """Seconds of a first question and milliseconds of later ones, by the number of documents."""
     say = progress or (lambda text: None)
-    result: Result = {"recipe": RECIPE, "sizes": {}}
+    result: Result = {"recipe": DEFAULT_RECIPE, "sizes": {}}
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "memory.db"
             say(f"writing {size:,} documents")
-            with _open(path) as memory:
+            with _open(path) as projects:
                 documents = made_up_documents(size)
                 for start in range(0, size, _BATCH_SIZE):
-                    memory.remember_many(_SCOPE, documents[start : start + _BATCH_SIZE])
+                    projects.memory.remember_many(_SCOPE, documents[start : start + _BATCH_SIZE])
+                work = _make_work(projects)
             say(f"asking {size:,} documents without an index")
-            built = _ask_in_new_process(path)
+            built = _ask_in_new_process(path, work)
             say(f"asking {size:,} documents with a kept index")
-            kept = _ask_in_new_process(path)
-            result["sizes"][size] = {
-                "import_s": kept["import_s"],
-                "first_without_index_s": built["first_s"],
-                "first_s": kept["first_s"],
-                "first_cpu_s": kept["first_cpu_s"],
-                "warm_ms": kept["warm_ms"],
-                "after_deletion_ms": kept["after_deletion_ms"],
-                "kept_mb": kept["kept_mb"],
-            }
+            kept = _ask_in_new_process(path, work | {"deleted": work["deleted"][_DELETIONS:]})
+            without = {"first_without_index_s": built["first_s"], "first_without_index_cpu_s": built["first_cpu_s"]}
+            result["sizes"][size] = without | kept
     return result
 
 
 def cold_views(result: Result) -> list[View]:
-    rows = {
+    sizes = result["sizes"].items()
+    first = {
         f"{size:,} documents": {
             "built s": figures["first_without_index_s"],
+            "CPU s": figures["first_without_index_cpu_s"],
             "kept s": figures["first_s"],
             "kept CPU s": figures["first_cpu_s"],
-            "deletion ms": figures["after_deletion_ms"],
-            "later ms p50": figures["warm_ms"]["p50"],
-            "p95": figures["warm_ms"]["p95"],
         }
-        for size, figures in result["sizes"].items()
+        for size, figures in sizes
     }
-    imports = max(figures["import_s"] for figures in result["sizes"].values())
-    remark = f"besides {imports:.2f} s to import Python modules; no encoder is loaded"
-    return score_views(f"First question of a process, recipe {result['recipe']}", [rows], remark, cell="{:.3f}")
+    later = {
+        f"{size:,} documents": {
+            f"{name} {unit}": figures[f"{key}_{unit.lower().replace(' ', '_')}"]["p50"]
+            for name, key in (("later", "warm"), ("delete", "deletion"), ("after it", "after_deletion"))
+            for unit in ("ms", "CPU ms")
+        }
+        for size, figures in sizes
+    }
+    imports = max(figures["import_s"] for _, figures in sizes)
+    imports_cpu = max(figures["import_cpu_s"] for _, figures in sizes)
+    remark = f"besides {imports:.2f} s ({imports_cpu:.2f} s of CPU) to import Python modules; no encoder is loaded"
+    title = f"of a process that asks a project, recipe {result['recipe']}"
+    return [
+        *score_views(f"First question {title}", [first], remark, cell="{:.3f}"),
+        *score_views(
+            f"Later questions, deletions, and questions after these, medians, {title}", [later], "", cell="{:.1f}"
+        ),
+    ]
 
 
-def _open(path: Path) -> Memory:
-    return eunoe.open(path, embedder=HashedWords(), llm="none", form=False)
+def _open(path: Path) -> ProjectMemory:
+    return ProjectMemory(eunoe.open(path, embedder=HashedWords(), llm="none", form=False))
 
 
-def _ask_in_new_process(path: Path) -> Result:
+def _ask_in_new_process(path: Path, work: Result) -> Result:
+    # Both processes use compiled modules, as an installed package does; the first one compiles them.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPYCACHEPREFIX"] = str(path.with_name("compiled"))
     command = [sys.executable, "-m", __name__, str(path), str(time.time())]
-    reply: Result = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    done = subprocess.run(
+        command, check=True, input=json.dumps(work), stdout=subprocess.PIPE, text=True, env=environment
+    )
+    reply: Result = json.loads(done.stdout)
     return reply
 
 
-def _ask(path: Path, started: float) -> Result:
+class _Duration(NamedTuple):
+    """What some work took, in milliseconds: on the clock, and of the processor."""
+
+    wall: float
+    cpu: float
+
+
+def _measure(work: Callable[..., Any], *args: Any) -> _Duration:
+    cpu, start = time.process_time(), time.perf_counter()
+    work(*args)
+    return _Duration((time.perf_counter() - start) * 1000, (time.process_time() - cpu) * 1000)
+
+
+def _latencies(name: str, durations: Sequence[_Duration]) -> Result:
+    walls, cpus = zip(*durations, strict=True)
+    return {f"{name}_ms": latency(walls), f"{name}_cpu_ms": latency(cpus)}
+
+
+def _ask(path: Path, started: float, work: Result) -> Result:
     """What a process that began at a moment measures. It has imported its modules."""
     import eunoe.engine
     import eunoe.index.cache
     import eunoe.recall.search  # noqa: F401
 
-    imported = time.time() - started
+    imported, imported_cpu = time.time() - started, time.process_time()
+    questions = work["questions"]
     cpu, start = time.process_time(), time.perf_counter()
-    with _open(path) as memory:
-        questions = _questions(memory)
-        memory.recall(_SCOPE, questions[0], recipe=RECIPE)
+    with _open(path) as projects:
+        projects.retrieve(_PROJECT, questions[:1])
         first, first_cpu = time.perf_counter() - start, time.process_time() - cpu
-        memory.flush()
-        times = [measure_ms(memory.recall, _SCOPE, question, recipe=RECIPE)[1] for question in questions[1:]]
-        memory.forget(_SCOPE, memory.list(_SCOPE, limit=1).items[0].id)
-        _, after = measure_ms(memory.recall, _SCOPE, questions[1], recipe=RECIPE)
+        projects.memory.flush()
+        warm = [_measure(projects.retrieve, _PROJECT, [question]) for question in questions[1:]]
+        deletions, later = [], []
+        for id in work["deleted"][:_DELETIONS]:
+            deletions.append(_measure(projects.delete, _PROJECT, [id]))
+            later.append(_measure(projects.retrieve, _PROJECT, questions[-1:]))
     kept = sum(file.stat().st_size for file in path.with_name(f"{path.name}.index").glob("*.index"))
     return {
         "import_s": round(imported, 3),
+        "import_cpu_s": round(imported_cpu, 3),
         "first_s": round(first, 3),
         "first_cpu_s": round(first_cpu, 3),
-        "warm_ms": latency(times),
-        "after_deletion_ms": round(after, 2),
+        **_latencies("warm", warm),
+        **_latencies("deletion", deletions),
+        **_latencies("after_deletion", later),
         "kept_mb": round(kept / 1e6, 1),
     }
 
 
-def _questions(memory: Memory) -> list[str]:
-    """Questions that name a service and a file."""
-    documents = [item.text for item in memory.list(_SCOPE, limit=_QUESTIONS).items]
-    return [
-        f"Why does {text.split()[0]} break when {text.split('edits ')[1].split()[0]} changes?" for text in documents
+def _make_work(projects: ProjectMemory) -> Result:
+    """Questions that each name a service and a file, and the documents to be deleted."""
+    items = projects.memory.list(_SCOPE, limit=_QUESTIONS).items
+    texts = [item.text for item in items]
+    questions = [
+        f"Why does {text.split()[0]} break when {text.split('edits ')[1].split()[0]} changes?" for text in texts
     ]
+    return {"questions": questions, "deleted": [item.id for item in items]}
 
 
 if __name__ == "__main__":
-    print(json.dumps(_ask(Path(sys.argv[1]), float(sys.argv[2]))))
+    print(json.dumps(_ask(Path(sys.argv[1]), float(sys.argv[2]), json.load(sys.stdin))))

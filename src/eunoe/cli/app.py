@@ -5,9 +5,10 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -135,14 +136,19 @@ def root(
         typer.echo(ctx.get_help())
 
 
+@cache
+def _root_command() -> Any:
+    """All commands, made once: a process that runs several need not read all signatures again for each."""
+    return typer.main.get_command(app)
+
+
 def run(args: Sequence[str]) -> int:
     """Run a command line and return its exit code. Whatever goes wrong is one line on standard error."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    command = typer.main.get_command(app)
     try:
         with _warnings_on_one_line():
-            code = command.main(list(args), prog_name="eunoe", standalone_mode=False)
+            code = _root_command().main(list(args), prog_name="eunoe", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read our output has left: what is still in the buffer must not fail again at exit.

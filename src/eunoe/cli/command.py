@@ -15,7 +15,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
-from dataclasses import astuple, dataclass, fields, is_dataclass
+from dataclasses import astuple, dataclass, fields, is_dataclass, replace
 from importlib import import_module
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_type_hints
 
@@ -25,8 +25,9 @@ from typer.core import TyperGroup
 import eunoe
 from eunoe.display import output
 from eunoe.display.views import View
-from eunoe.errors import EunoeError, NotFoundError, ScopeError
+from eunoe.errors import EunoeError, MissingStoreError, NotFoundError, ScopeError
 
+IN_MEMORY = ":memory:"  # that of `eunoe.memory`, which loads the engine
 _STORE_HELP = "Path or URL of the store; else EUNOE_STORE, else your own file."
 _EMBEDDER_HELP = "none, eunoe, static, minilm, folder:PATH or openai:MODEL; else the store's own."
 _LLM_HELP = "none, openai:MODEL, anthropic:MODEL, http://...; else EUNOE_LLM."
@@ -119,6 +120,14 @@ class Call:
         if needs_llm:
             _ = self._memory.llm
         return self._memory
+
+    def open_to_look(self, *, needs_llm: bool = False, store: str | None = None) -> eunoe.Memory:
+        """Open the memory for a command that keeps nothing. Where there is none, it looks into an empty one."""
+        try:
+            return self.open(needs_llm=needs_llm, store=store)
+        except MissingStoreError:
+            self.options = replace(self.options, store=IN_MEMORY)
+            return self.open(create=True, needs_llm=needs_llm)
 
     def show(self, reply: Reply) -> None:
         if self.json:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from eunoe.cli import inputs
-from eunoe.cli.command import Call, MisuseError, Reply
+from eunoe.cli.command import IN_MEMORY, Call, MisuseError, Reply
 from eunoe.cli.write import parse_line
 from eunoe.display import output
 from eunoe.display.output import quantity
@@ -34,7 +34,7 @@ def dry_run_reply(call: Call, scope: str, text: str, speakers: bool) -> Reply:
     owner = _parse_scope(scope, is_sure=bool(text))
     said = text or ("" if owner else scope)
     messages = _read_messages(said, speakers) if said else None
-    memory = call.open(needs_llm=True) if owner else call.open(needs_llm=True, store=":memory:", create=True)
+    memory = call.open(needs_llm=True) if owner else call.open_to_look(needs_llm=True, store=IN_MEMORY)
     with output.progress("reading"):
         found = memory.preview(owner or Scope(session=_SESSION, user=getpass.getuser()), messages)
     document = {

@@ -37,7 +37,7 @@ def create(
     from eunoe.server.durations import parse_end
 
     chosen = [right.strip() for right in rights.split(",")]
-    with _open_keys(call) as keys:
+    with _open_keys(call, create=True) as keys:
         end = parse_end(expires, "--expires") if expires else None
         key, text = keys.create(name, tenant=tenant, scopes=[*(scope or ())], rights=chosen, expires=end)  # type: ignore[arg-type]
         _note(keys, "create_key", key)
@@ -93,12 +93,12 @@ def audit(
 
 
 @contextmanager
-def _open_state(call: Call) -> Iterator[ServerState]:
+def _open_state(call: Call, *, create: bool = False) -> Iterator[ServerState]:
     from eunoe.client.local_files import LocalFiles
     from eunoe.server.config import has_files
     from eunoe.server.state import ServerState
 
-    target = call.open(create=True).target
+    target = call.open(create=create).target
     if not has_files(target):
         raise InputError("a store in memory has no keys: name a file with --store")
     state = ServerState(LocalFiles.beside(target).state)
@@ -109,10 +109,10 @@ def _open_state(call: Call) -> Iterator[ServerState]:
 
 
 @contextmanager
-def _open_keys(call: Call) -> Iterator[Keys]:
+def _open_keys(call: Call, *, create: bool = False) -> Iterator[Keys]:
     from eunoe.server.keys import Keys
 
-    with _open_state(call) as state:
+    with _open_state(call, create=create) as state:
         yield Keys(state)
 
 

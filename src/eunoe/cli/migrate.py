@@ -1,5 +1,6 @@
 """`eunoe migrate`: moving in from another memory."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,11 +11,14 @@ from eunoe.cli.problems import problem_lines
 from eunoe.display import output
 from eunoe.display.output import quantity
 from eunoe.display.views import Grid
+from eunoe.errors import InputError
 from eunoe.hosts.eden import EdenReport
 from eunoe.hosts.eden import migrate as migrate_eden
 from eunoe.hosts.hipporag import HippoReport, import_folder, import_projects
+from eunoe.hosts.hipporag.folder import check_folder, find_projects
 from eunoe.hosts.mem0.migration import COLLECTION, Mem0Report, describe
 from eunoe.hosts.mem0.migration import migrate as migrate_mem0
+from eunoe.hosts.mem0.stored_memories import find_folder
 from eunoe.projects import ProjectMemory
 from eunoe.wiki.dumps import import_dumps
 
@@ -25,6 +29,7 @@ def eden(call: Call, files: Annotated[list[str], argument("FILE...", "Exports, a
 
     A second run changes nothing.
     """
+    _check_files(files)
     memory = call.open(create=True)
     with output.progress("moving in") as advance:
         report = migrate_eden(memory, *files, progress=advance)
@@ -49,6 +54,8 @@ def hipporag(
     Without --project each folder in FOLDER is one save_dir, and becomes the project of its name. A second run changes
     nothing.
     """
+    for each in [folder] if project else find_projects(folder):
+        check_folder(each)  # before a store is made
     memory = ProjectMemory(call.open(create=True))
     with output.progress("moving in") as advance:
         if project:
@@ -82,6 +89,7 @@ def wiki(
 
     A second run changes nothing.
     """
+    _check_files(files)
     memory = call.open(create=True)
     with output.progress("moving in") as advance:
         report = import_dumps(memory, *files, clone_paths=clone_paths or (), progress=advance)
@@ -109,6 +117,7 @@ def mem0(
     if dry_run:
         report = describe(folder, history, collection=collection)
     else:
+        find_folder(Path(folder))  # before a store is made
         memory = call.open(create=True)
         with output.progress("moving in") as advance:
             report = migrate_mem0(memory, folder, history, collection=collection, progress=advance)
@@ -120,6 +129,13 @@ def mem0(
         notes=[*([] if report.history else no_history), *problem_lines("cannot be read", report.problems)],
         code=1 if report.problems else 0,
     )
+
+
+def _check_files(files: list[str]) -> None:
+    """Refuse files that are not there before a store is made for them."""
+    for file in files:
+        if not Path(file).is_file():
+            raise InputError(f"{file} is no file")
 
 
 def _mem0_contents(report: Mem0Report) -> str:

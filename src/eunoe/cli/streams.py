@@ -68,7 +68,7 @@ def set_(
 @command("eunoe streams presets user")
 def presets(call: Call, name: Annotated[str, argument("[NAME]", "One preset, with its prompts.")] = "") -> Reply:
     """Show the presets, or all settings of one."""
-    known = call.open(create=True).streams.presets()
+    known = call.open_to_look().streams.presets()
     if not name:
         names = [each for each in _TYPES if not each.endswith("_prompt")]
         rows = [(each, *(_short_text(getattr(preset, each)) for preset in known.values())) for each in names]

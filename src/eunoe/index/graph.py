@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from eunoe.index.column_order import ColumnOrder, Longs
 from eunoe.index.dense import Arrays, Bools, Ints, Table, prefixed, unprefixed
 from eunoe.index.packed_texts import pack_texts, unpack_texts
 from eunoe.index.passage import NO_GRAPH, Passage, parse_passage
+from eunoe.index.row_layers import RowLayers, ranges
 from eunoe.index.text_digest import text_digest
 from eunoe.model.graph import PassageGraph
 from eunoe.text.entities import EntityExtractor
@@ -79,12 +81,12 @@ class EntityGraph:
 
     def state(self) -> Arrays:
         """What it is made of. It has to be looked at as it was read by the extractor in the package."""
-        for order, column in self._orders().items():
+        for order, _, column in self._orders():
             order.update(column)
         arrays = prefixed("keys", pack_texts(self.keys)) | prefixed("labels", pack_texts(self._labels))
         for name, table in self._tables().items():
             arrays |= prefixed(name, table)
-        for name, order in zip(_ORDERS, self._orders(), strict=True):
+        for name, (order, _, _) in zip(_ORDERS, self._orders(), strict=True):
             arrays |= prefixed(name, order.state())
         return arrays | {"seqs": np.array(self.seqs, np.int64)}
 
@@ -112,13 +114,13 @@ class EntityGraph:
         tables = (self.edges, self.sentences, self.mentions, self.words)
         return dict(zip(_TABLES, tables, strict=True)) | {"passages": self.passages, "counts": self.passage_counts}
 
-    def _orders(self) -> dict[ColumnOrder, NDArray[Any]]:
-        """The orders in which rows of tables are looked up, with the columns that they are of."""
-        return {
-            self._edge_order: self.edges["entity"],
-            self._mention_order: self.mentions["entity"],
-            self._word_order: self.words["term"],
-        }
+    def _orders(self) -> list[tuple[ColumnOrder, str, NDArray[Any]]]:
+        """The orders in which rows of tables are looked up, with the tables and the columns that they are of."""
+        return [
+            (self._edge_order, "edges", self.edges["entity"]),
+            (self._mention_order, "mentions", self.mentions["entity"]),
+            (self._word_order, "words", self.words["term"]),
+        ]
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -133,7 +135,7 @@ class EntityGraph:
         """Memory held; strings and objects are estimated."""
         objects = _KEY_BYTES * len(self.keys) + _ROW_BYTES * self.rows + _EDGE_BYTES * self.edges.size
         tables, orders = self._tables().values(), self._orders()
-        return sum(table.nbytes for table in tables) + sum(order.nbytes for order in orders) + objects
+        return sum(table.nbytes for table in tables) + sum(order.nbytes for order, _, _ in orders) + objects
 
     def holds(self, seq: int) -> bool:
         return seq in self._rows
@@ -162,8 +164,8 @@ class EntityGraph:
         row = self._rows.pop(seq, None)
         if row is None:
             return
-        self._note_change()
         own = self._spans(row)
+        self._label_by_entity = {}
         counts = self.passage_counts["rows"]
         for entity in self.edges["entity"][own["edges"]].tolist():
             counts[entity] -= 1
@@ -171,6 +173,10 @@ class EntityGraph:
                 del self.entities[self.keys[entity]]
                 self.keys[entity] = ""
                 self._free_entities.append(entity)
+        for order, name, column in self._orders():
+            order.remove(column, own[name])
+        if self._view is not None:
+            self._view.remove(row, own)
         for name, span in own.items():
             for column in self._tables()[name].values():
                 column[span] = _REMOVED
@@ -218,14 +224,30 @@ class EntityGraph:
         """The mentions of an entity."""
         return self._mention_order.find(self.mentions["entity"], np.array([entity]))[0]
 
-    def words_of(self, terms: NDArray[np.uint32]) -> tuple[Longs, Longs]:
-        """The words of all sentences that are one of these terms, and which of them each is."""
-        return self._word_order.find(self.words["term"], terms)
+    def sentences_with(self, terms: NDArray[np.uint32]) -> list[Ints]:
+        """For each of these terms the sentences that have it."""
+        sentence = self.words["sentence"]
+        return [sentence.take(words) for words in self._word_order.find_each(self.words["term"], terms)]
 
     def sentences_of(self, rows: Longs) -> Longs:
         """The sentences of these rows."""
-        bounds = zip(self.passages["sentences_start"][rows], self.passages["sentences_end"][rows], strict=True)
-        return np.concatenate((np.zeros(0, np.int64), *(np.arange(start, end) for start, end in bounds)))
+        return self._places_of("sentences", rows)
+
+    def mentions_in(self, rows: Longs) -> Longs:
+        """The mentions in these rows."""
+        return self._places_of("mentions", rows)
+
+    def _places_of(self, table: str, rows: Longs) -> Longs:
+        """The places of a table that belong to these rows, row by row."""
+        return ranges(self.passages[f"{table}_start"].take(rows), self.passages[f"{table}_end"].take(rows))
+
+    def layers(self, table: str) -> RowLayers:
+        """What the rows own in a table, in layers."""
+        return RowLayers(self.passages[f"{table}_start"], self.passages[f"{table}_end"])
+
+    def row_of(self, seq: int) -> int:
+        """The row of a record; 0 if it does not hold it."""
+        return self._rows.get(seq, 0)
 
     def sentence_order(self, sentences: Longs) -> Longs:
         """The numbers of the records that sentences stand in, by which they are in the same order in every graph of the
@@ -323,38 +345,92 @@ class GraphView:
     """A graph as seen by one who may see some of its rows: passage counts, and the walk along its edges."""
 
     def __init__(self, graph: EntityGraph, visible: Bools) -> None:
-        row, entity = graph.edges["row"], graph.edges["entity"]
-        weight = graph.edges["weight"] * visible.take(row)
-        self.visible = visible
+        # NumPy looks up and adds by numbers of this type alone: others are turned into it each time.
+        row, entity = graph.edges["row"].astype(np.intp), graph.edges["entity"].astype(np.intp)
+        weight = graph.edges["weight"].astype(np.float64) * visible.take(row)
+        self.visible = visible.copy()
         self.row, self.entity = row, entity
         self.row_count, self.entity_count = graph.rows, len(graph.keys)
+        self.visible_sentences = visible.take(graph.sentences["row"])
         self.in_title = weight > 1
         """Which edges go to an entity that the passage is about."""
-        self.title_row, self.title_entity = row[self.in_title], entity[self.in_title]
         self.passage_counts = sum_by(entity, weight > 0, self.entity_count)
         """How many rows have each entity."""
-        self.common = self.passage_counts > max(COMMON_PASSAGES, COMMON_SHARE * int(visible.sum()))
+        self.common = self._find_common()
         """Entities that so many rows have that they say nothing: no path leads through them."""
-        by_row, by_entity = sum_by(row, weight, self.row_count), sum_by(entity, weight, self.entity_count)
-        self._to_entity = weight / np.where(by_row > 0, by_row, 1.0).take(row) * ~self.common.take(entity)
-        self._to_row = weight / np.where(by_entity > 0, by_entity, 1.0).take(entity)
+        self._weight = weight
+        self._by_row, self._by_entity = (
+            np.where(sums > 0, sums, 1.0)
+            for sums in (sum_by(row, weight, self.row_count), sum_by(entity, weight, self.entity_count))
+        )
+        self._edges_to = partial(graph._edge_order.find, graph.edges["entity"])
+        self._to_entity = self._entity_shares(slice(None))
+        # In layers, since that is how it is added up by row.
+        self._layers, self._sentence_layers = graph.layers("edges"), graph.layers("sentences")
+        self._layer_entity = entity.take(self._layers.places)
+        self._place_in_layers = np.zeros(len(row), np.intp)
+        self._place_in_layers[self._layers.places] = np.arange(len(self._layers.places))
+        self._to_row = (weight / self._by_entity.take(entity)).take(self._layers.places)
 
-    def walk(self, entities: Floats, rows: Floats, damping: float = 0.5, steps: int = 5) -> Floats:
+    def remove(self, row: int, own: Mapping[str, slice]) -> None:
+        """Leave out a row that is taken out of the graph, with what it owns; its edges are no longer looked up.
+
+        Weights are whole numbers, so that what is left is what would be added up anew.
+        """
+        edges, entities = own["edges"], self.entity[own["edges"]]
+        self.visible[row] = self.visible_sentences[own["sentences"]] = False
+        self.passage_counts[entities] -= self._weight[edges] > 0
+        left = self._by_entity[entities] - self._weight[edges]
+        self._by_entity[entities] = np.where(left > 0, left, 1.0)
+        self._weight[edges] = self._to_entity[edges] = self._to_row[self._place_in_layers[edges]] = 0
+        self.in_title[edges] = False
+        others, which = self._edges_to(entities)
+        shares = self._weight.take(others) / self._by_entity.take(entities).take(which)
+        self._to_row[self._place_in_layers.take(others)] = shares
+        was_common, self.common = self.common, self._find_common()
+        changed = self._edges_to((was_common != self.common).nonzero()[0])[0]
+        self._to_entity[changed] = self._entity_shares(changed)
+
+    def _find_common(self) -> Bools:
+        is_common: Bools = self.passage_counts > max(COMMON_PASSAGES, COMMON_SHARE * int(self.visible.sum()))
+        return is_common
+
+    def _entity_shares(self, edges: Longs | slice) -> Floats:
+        """What each of these edges hands on of what its row has."""
+        row, entity = self.row[edges], self.entity[edges]
+        shares: Floats = self._weight[edges] / self._by_row.take(row) * ~self.common.take(entity)
+        return shares
+
+    def walk(self, entities: Floats, rows: Floats, damping: float = 0.5, rounds: int = 2) -> Floats:
         """Personalised PageRank of the rows, for a walk that starts and restarts at entities and rows by these
-        weights."""
+        weights.
+
+        Entities lead to rows, and a round is the way to entities and back.
+        """
         start = float(entities.sum() + rows.sum()) or 1.0
         entities, rows = entities * ((1 - damping) / start), rows * ((1 - damping) / start)
-        at_entities, at_rows = entities, rows
-        for left in range(steps, 0, -1):  # rows lead to entities only, and these to rows: half of each step is enough
-            if left % 2:
-                to_rows = sum_by(self.row, self._to_row * at_entities.take(self.entity), self.row_count)
-                at_rows = rows + damping * to_rows
-            else:
-                to_entities = sum_by(self.entity, self._to_entity * at_rows.take(self.row), self.entity_count)
-                at_entities = entities + damping * to_entities
+        at_rows = rows + damping * self._first_rows(entities)
+        for _ in range(rounds):
+            outgoing = at_rows.take(self.row)
+            outgoing *= self._to_entity
+            at_entities = entities + damping * sum_by(self.entity, outgoing, self.entity_count)
+            outgoing = at_entities.take(self._layer_entity)
+            outgoing *= self._to_row
+            at_rows = rows + damping * self._layers.reduce(np.add, outgoing)
         return at_rows
 
+    def _first_rows(self, entities: Floats) -> Floats:
+        """What entities hand on to rows: few of them do, so that not every edge has to be looked at."""
+        starts = entities.nonzero()[0]
+        edges, which = self._edges_to(starts)
+        shares = self._weight.take(edges) / self._by_entity.take(starts).take(which)
+        return sum_by(self.row.take(edges), shares * entities.take(starts).take(which), self.row_count)
 
-def sum_by(places: Ints, values: NDArray[Any], size: int) -> Floats:
+    def best_of_sentences(self, values: Floats) -> Floats:
+        """The best value of the sentences of each row, 0 where it has none above that."""
+        return self._sentence_layers.reduce(np.maximum, values.take(self._sentence_layers.places))
+
+
+def sum_by(places: NDArray[np.signedinteger[Any]], values: NDArray[Any], size: int) -> Floats:
     """The sum of the values at each place."""
     return np.bincount(places, values, size).astype(np.float64, copy=False)

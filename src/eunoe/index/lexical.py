@@ -160,6 +160,7 @@ class LexicalIndex:
         for row in rows:
             span = slice(int(self.rows["start"][row]), int(self.rows["end"][row]))
             terms = self.postings["term"][span].copy()
+            self._order.remove(self.postings["term"], span)
             self.terms["rows"][terms] -= 1
             self._free(terms[self.terms["rows"][terms] == 0].tolist())
             for column in self.postings.values():
@@ -191,10 +192,8 @@ class LexicalIndex:
         """How well each row fits each group, 0 to 1: an array of groups by rows."""
         matches = np.zeros((len(groups), self.rows.size), np.float32)
         terms = list(dict.fromkeys(term for group in groups for term in group.terms if term))
-        places, which = self._order.find(self.postings["term"], np.array(terms, np.int32))
-        rows = self.postings["row"].take(places)
-        bounds = np.searchsorted(which, np.arange(len(terms) + 1)).tolist()
-        place_of = {term: place for place, term in enumerate(terms)}
+        row, found = self.postings["row"], self._order.find_each(self.postings["term"], np.array(terms, np.int32))
+        rows = {term: row.take(places) for term, places in zip(terms, found, strict=True)}
         # From the worst fit to the best: where a row has two terms of a group, the last assignment stays.
         for fit, number, term in sorted(
             (fit, number, term)
@@ -202,15 +201,13 @@ class LexicalIndex:
             for term, fit in zip(group.terms, group.fits, strict=True)
             if term
         ):
-            matches[number].put(rows[bounds[place_of[term]] : bounds[place_of[term] + 1]], fit)
+            matches[number][rows[term]] = fit
         return matches
 
-    def row_matches(self, groups: Sequence[TermGroup], rows: Sequence[int]) -> list[list[float]]:
-        """How well some rows fit each group, 0 to 1."""
+    def row_terms(self, rows: Sequence[int]) -> list[frozenset[int]]:
+        """The terms of some rows."""
         start, end, term = self.rows["start"], self.rows["end"], self.postings["term"]
-        held = [frozenset(term[start.item(row) : end.item(row)].tolist()) for row in rows]
-        pairs = [list(zip(group.terms, group.fits, strict=True)) for group in groups]
-        return [[max((fit for term, fit in each if term in own), default=0.0) for each in pairs] for own in held]
+        return [frozenset(term[start.item(row) : end.item(row)].tolist()) for row in rows]
 
     def feedback_terms(
         self, rows: Sequence[int], weights: Sequence[float], excluded: Set[int], limit: int, max_share: float
@@ -252,14 +249,15 @@ class LexicalIndex:
                 weights[term] += weight
             total += weight
         weights.pop(_REMOVED, None)
-        places, which = self._order.find(self.postings["term"], np.array(list(weights), np.int32))
-        if not len(places) or total <= 0:
-            return np.zeros(self.rows.size, np.float32)
-        row, count = self.postings["row"].take(places), self.postings["count"].take(places).astype(np.float64)
-        mean = max(float(self.rows["length"].sum(dtype=np.float64)) / max(self.row_count, 1), 1.0)
-        scaled = k1 * (1 - b + b * self.rows["length"][row] / mean)
-        gains = np.array(list(weights.values())).take(which) * count * (k1 + 1) / (count + scaled)
-        return (np.bincount(row, gains, self.rows.size) / (total * (k1 + 1))).astype(np.float32)
+        length = self.rows["length"]
+        mean = max(float(length.sum(dtype=np.float64)) / max(self.row_count, 1), 1.0)
+        scaled = k1 * (1 - b + b * length / mean)
+        gains = np.zeros(self.rows.size)
+        found = self._order.find_each(self.postings["term"], np.array(list(weights), np.int32))
+        for places, weight in zip(found, weights.values(), strict=True):
+            row, count = self.postings["row"].take(places), self.postings["count"].take(places).astype(np.float64)
+            np.add.at(gains, row, weight * count * (k1 + 1) / (count + scaled.take(row)))
+        return (gains / max(total * (k1 + 1), 1e-9)).astype(np.float32)
 
     def _find_terms(self, texts: Sequence[str]) -> tuple[Ints, Ints, Longs]:
         """The numbers of the terms of all texts in order, the text that each belongs to, and each text's language."""
@@ -300,6 +298,12 @@ class LexicalIndex:
         edges = np.flatnonzero(np.diff(row, prepend=-1, append=-1))
         self.rows["start"][row[edges[:-1]]], self.rows["end"][row[edges[:-1]]] = edges[:-1], edges[1:]
         self._removed_postings = 0
+
+
+def group_fits(groups: Sequence[TermGroup], terms: Set[int]) -> list[float]:
+    """How well a row with these terms fits each group, 0 to 1."""
+    pairs = (zip(group.terms, group.fits, strict=True) for group in groups)
+    return [max((fit for term, fit in own if term in terms), default=0.0) for own in pairs]
 
 
 def pieces(text: str, size: int) -> Iterator[str]:

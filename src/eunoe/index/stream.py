@@ -202,12 +202,17 @@ class StreamIndex:
     def graph_rows(self, graph: EntityGraph) -> NDArray[np.int64]:
         """Where the passages of a graph are, by its rows; -1 for those that are not here."""
         if self._graph_rows is None or len(self._graph_rows) != graph.rows:
-            self._graph_rows = np.fromiter((self.row_of.get(seq, -1) for seq in graph.seqs), np.int64, graph.rows)
+            self._graph_rows = _find_places(np.array(graph.seqs, np.int64), np.array(self.seqs, np.int64))
         return self._graph_rows
 
     def apply(self, entries: Iterable[IndexEntry], version: int = 0) -> None:
         """Take in new and changed entries."""
         latest = {entry.seq: entry for entry in entries}
+        if latest:
+            self._take_in(latest)
+        self.version = version
+
+    def _take_in(self, latest: Mapping[int, IndexEntry]) -> None:
         changed = [entry for entry in latest.values() if entry.seq in self.row_of]
         new = sorted((entry for entry in latest.values() if entry.seq not in self.row_of), key=lambda entry: entry.seq)
         span = self.columns.extend(len(new))
@@ -222,12 +227,12 @@ class StreamIndex:
             if batch:
                 self._write([self.row_of[entry.seq] for entry in batch], batch)
         self._note_change()
-        self.version = version
+        self._graph_rows = None
 
     def _note_change(self) -> None:
         self.open = np.isnan(self.columns["retired"]) & ~self.columns["in_review"]
         self.has_ends = not np.isnan(self.columns["valid_to"]).all()
-        self._layout = self._rows_by_file = self._graph_rows = None
+        self._layout = self._rows_by_file = None
 
     def remove(self, seqs: Collection[int]) -> None:
         """Take records out, with every word that no other has. Their rows stay as gaps, which nothing finds."""
@@ -244,6 +249,8 @@ class StreamIndex:
             self.ids[row], self.seqs[row], self.people[row], self.files[row] = "", NO_RECORD, (), ()
         for name in CATEGORIES:
             self._drop_unused_codes(name)
+        if self._graph_rows is not None:
+            self._graph_rows[np.isin(self._graph_rows, where)] = -1
         for seq in seqs:
             self.unfinished.pop(seq, None)
             if self.metadata is not None:
@@ -392,6 +399,13 @@ def _item_counts(index: StreamIndex, lengths: Floats) -> Floats:
     if index.count < index.rows:
         counts[index.columns["text_digest"] == 0] = 0
     return counts
+
+
+def _find_places(wanted: NDArray[np.int64], seqs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each of the wanted numbers of records stands, -1 where it does not."""
+    order = np.argsort(seqs, kind="stable")
+    found = np.append(order, -1).take(np.searchsorted(seqs, wanted, sorter=order))
+    return np.where((wanted >= 0) & (np.append(seqs, NO_RECORD).take(found) == wanted), found, -1)
 
 
 def _unpack_names(state: Arrays) -> list[tuple[str, ...]]:

@@ -179,7 +179,13 @@ class _Task(NamedTuple):
             self._check(record)
             atoms[record.seq] = (own, record)
         if self.verdict == "keep" and record.kind != "message":
-            return [], _keep(store, own, record, now)
+            archived = dict(_formed_atoms(store, messages, examples, record.retired) if record.retired else ())
+            archived.pop(record.seq, None)
+            brought = _keep(store, own, record, now)
+            return [], [
+                *brought,
+                *(id for stream, atom in archived.values() for id in _bring_back(store, stream, atom)),
+            ]
         has_learned = any(stream.id == owner.id for stream, _ in atoms.values())
         if self.verdict == "drop" or record.kind != "message" or has_learned:
             return [], [id for stream, atom in atoms.values() for id in self._change(stream, atom, now)]
@@ -231,6 +237,14 @@ def _keep(store: Store, stream: StreamState, record: Record, now: datetime) -> l
     return []
 
 
+def _bring_back(store: Store, stream: StreamState, atom: Record) -> list[str]:
+    """Bring back what was archived with another memory, unless something has taken its place since."""
+    try:
+        return [atom.id] if unarchive(store, stream, atom.id).outcome == "stored" else []
+    except ConflictError:
+        return []
+
+
 def _read_message(stream: StreamState, record: Record) -> _Message:
     turns = read_turns([record], stream.scope)
     return _Message(stream, record, turns[0] if turns else None)
@@ -259,15 +273,18 @@ def _lease_again(store: Store, message: _Message) -> Job | None:
 
 
 def _formed_atoms(
-    store: Store, messages: Sequence[_Message], examples: Sequence[CorrectedSentence]
+    store: Store,
+    messages: Sequence[_Message],
+    examples: Sequence[CorrectedSentence],
+    retired: datetime | None = None,
 ) -> Iterator[tuple[int, tuple[StreamState, Record]]]:
-    """Open atoms that were formed from the corrected sentences, in whatever stream."""
+    """Atoms that were formed from the corrected sentences, in whatever stream: open ones, or those archived at once."""
     for message in messages:
         links = store.load(StreamLink, source=message.stream.id)
         for stream in [message.stream, *(store.streams(ids=[link.stream for link in links]) if links else ())]:
             name = source_name(message.stream.scope, message.record.id, stream.scope)
-            for atom in store.select(ItemQuery(stream.id, kinds=ATOM_KINDS, supported=True, open=True)):
-                is_formed = AUTHOR in atom.metadata and name in atom.sources
+            for atom in store.select(ItemQuery(stream.id, kinds=ATOM_KINDS, supported=True, open=retired is None)):
+                is_formed = AUTHOR in atom.metadata and name in atom.sources and atom.retired == retired
                 if is_formed and any(_holds(atom.text, example.text) for example in examples):
                     yield atom.seq, (stream, atom)
 

@@ -151,6 +151,13 @@ def check_seconds(value: object, name: str) -> float:
     return float(value)
 
 
+def check_number(value: object, name: str, least: float, most: float) -> float:
+    """Return a number within bounds."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        raise InputError(f"{name} is {show(value)}: it must be a number from {least:g} to {most:g}")
+    return float(value)
+
+
 def check_choice(value: object, name: str, choices: Sequence[T]) -> T:
     """Return the value if it is one of the choices."""
     for choice in choices:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Self, get_args
 from uuid import UUID
 
 import eunoe
@@ -20,7 +20,7 @@ from eunoe.model.hit import Hit
 from eunoe.model.record import Item
 from eunoe.model.report import Receipt
 from eunoe.model.scope import Scope
-from eunoe.model.validation import MAX_NAME_CHARACTERS, check_count, check_flag, check_text
+from eunoe.model.validation import MAX_NAME_CHARACTERS, check_choice, check_count, check_flag, check_number, check_text
 from eunoe.projects.documents import Document, matching_texts, parse_document, part_of
 from eunoe.projects.hipporag_folders import offer_import
 from eunoe.projects.relevance import RelevanceThreshold, threshold_of
@@ -49,8 +49,8 @@ class ProjectMemory:
 
     def __init__(self, memory: Memory, *, recipe: RecipeName = DEFAULT_RECIPE, threshold: float | None = None) -> None:
         self.memory = memory
-        self.recipe = recipe
-        self.threshold = threshold
+        self.recipe = check_choice(recipe, "recipe", get_args(RecipeName))
+        self.threshold = None if threshold is None else check_number(threshold, "threshold", 0.0, 1.0)
 
     @classmethod
     def open(
@@ -72,6 +72,9 @@ class ProjectMemory:
             settings: instead of those in the environment.
             threshold: the lowest score of every document; what was measured (`eunoe.projects.relevance`) if not given.
         """
+        check_choice(recipe, "recipe", get_args(RecipeName))
+        if threshold is not None:
+            check_number(threshold, "threshold", 0.0, 1.0)
         settings = settings or ProjectSettings.from_environment(save_dir=os.fspath(save_dir) if save_dir else None)
         target = settings.target()
         if isinstance(target, Path):

@@ -11,24 +11,24 @@ from typing import Final, NamedTuple
 
 
 class RelevanceThreshold(NamedTuple):
-    """The lowest scores, from 0 to 1, of the best document and of those that follow it.
+    """The lowest scores, from 0 to 1, of the best document and of its followers.
 
-    >>> threshold = RelevanceThreshold(best=0.5, rest=0.2)
+    >>> threshold = RelevanceThreshold(best=0.5, follower=0.2)
     >>> threshold.count_passing([0.6, 0.3, 0.1]), threshold.count_passing([0.4, 0.3])
     (2, 0)
     """
 
     best: float
-    rest: float
+    follower: float
 
     def count_passing(self, scores: Sequence[float]) -> int:
         """How many of these, best first, bear on the question."""
         if not scores or scores[0] < self.best:
             return 0
-        return 1 + sum(score >= self.rest for score in scores[1:])
+        return 1 + sum(score >= self.follower for score in scores[1:])
 
 
-THRESHOLDS: Final[Mapping[str, RelevanceThreshold]] = {"documents": RelevanceThreshold(best=0.5, rest=0.2)}
+THRESHOLDS: Final[Mapping[str, RelevanceThreshold]] = {"documents": RelevanceThreshold(best=0.5, follower=0.05)}
 """By recipe."""
 
 

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from eunoe.embed import load_embedder
-from eunoe.embed.openai import OpenAIEmbedder
 from eunoe.errors import EmbedderError, InputError, LlmError
 from eunoe.llm import load_llm
-from eunoe.llm.openai import OpenAILlm
 
 STORE_FILE_NAME: Final = "eunoe.db"
 SAVE_DIR_VARIABLE: Final = "MEMORY_SAVE_DIR"
@@ -65,6 +63,8 @@ class ProjectSettings:
         elif not base_url and not model.startswith("text-embedding-"):
             raise EmbedderError(f"{model} needs a server, which MEMORY_EMBEDDING_BASE_URL names")
         elif self.embedding_api_key:
+            from eunoe.embed.openai import OpenAIEmbedder  # here, since what speaks HTTP takes long to import
+
             return OpenAIEmbedder(model, base_url=base_url or None, api_key=self.embedding_api_key)
         else:
             spec = f"openai:{model}@{base_url}" if base_url else f"openai:{model}"
@@ -90,6 +90,8 @@ class ProjectSettings:
 
     def _llm(self, model: str, base_url: str) -> Any:
         if model not in ("none", "auto") and (base_url or ":" not in model):
+            from eunoe.llm.openai import OpenAILlm  # here, since what speaks HTTP takes long to import
+
             return OpenAILlm(model, base_url=base_url or None, api_key=self.llm_api_key or None)
         if model != "auto":
             load_llm(model)

@@ -5,9 +5,8 @@ A bridge is an entity in a sentence about one of the question's entities. Why it
 
 import re
 from collections.abc import Callable, Sequence
-from functools import cache
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,6 @@ from eunoe.index.passage import term_number
 from eunoe.index.stream import StreamIndex
 from eunoe.recall.query import Question, Synonyms, expand_words, term_group
 from eunoe.recall.ranking_recipes import GraphConfidence, GraphWeights
-from eunoe.recall.reasons import Reasons, ranked_reasons
 from eunoe.text import analyzer
 from eunoe.text.entities import spaceless_keys, usual_key
 from eunoe.text.languages import detect_language, stop_words_and_english
@@ -26,6 +24,7 @@ from eunoe.text.normalize import fold
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Places = NDArray[np.signedinteger[Any]]
 
 PRIOR_WEIGHT: Final = 0.05
 """What a passage's own words and vector count beside the entities, at most."""
@@ -64,9 +63,12 @@ class GraphRanking(NamedTuple):
     """What gives the order; minus infinity for what is not found."""
     score: Callable[[], Floats]
     """Works out the scores, 0 for what is not found."""
-    reasons: Callable[[int, dict[str, str]], Reasons]
+    shares: Callable[[list[int]], tuple[dict[str, Floats], list[str]]]
+    """Works out what speaks for some rows, by reason, and the paths to them."""
     has_names: bool
     """Whether the question has a name that the graph knows, and that does not stand nearly everywhere."""
+    is_about: Bools
+    """Which rows are about such a name, or about one to which a row about it leads."""
 
 
 class _Evidence(NamedTuple):
@@ -117,12 +119,14 @@ def rank_by_graph(
         scores[rows[is_found]] = np.maximum(found.round(_SCORE_DECIMALS), 10.0**-_SCORE_DECIMALS)
         return scores
 
-    label = cache(graph.label)
+    def shares(rows: list[int]) -> tuple[dict[str, Floats], list[str]]:
+        return _shares(graph, evidence, weights, [graph.row_of(index.seqs[row]) for row in rows])
 
-    def reasons(row: int, details: dict[str, str]) -> Reasons:
-        return _reasons(graph, evidence, weights, int(np.argmax(rows == row)), details, label)
-
-    return GraphRanking(order, score, reasons, evidence.has_names)
+    is_about = np.zeros(index.rows, np.bool_)
+    if evidence.has_names:
+        about = np.maximum(evidence.signals["title"], evidence.signals["title_bridge"]) > 0
+        is_about[rows[is_found & about]] = True
+    return GraphRanking(order, score, shares, evidence.has_names, is_about)
 
 
 def _weighted_sum(evidence: _Evidence, weights: GraphWeights) -> Floats:
@@ -178,32 +182,34 @@ def _is_connected(graph: EntityGraph, evidence: _Evidence) -> Bools:
     return is_connected
 
 
-def _reasons(
-    graph: EntityGraph, evidence: _Evidence, weights: GraphWeights, row: int, details: dict[str, str],
-    label: Callable[[int], str],
-) -> Reasons:  # fmt: skip
-    shares = {name: getattr(weights, name) * float(evidence.signals[name][row]) for name in _SIGNALS}
-    path = _path(graph, evidence, row, label)
-    walk = weights.walk * (float(evidence.signals["walk"][row]) - _MIN_LOG_WALK) / 4
+def _shares(
+    graph: EntityGraph, evidence: _Evidence, weights: GraphWeights, rows: list[int]
+) -> tuple[dict[str, Floats], list[str]]:
+    """What speaks for some rows of the graph, by reason, and the paths to them."""
+    shares = {name: getattr(weights, name) * evidence.signals[name].take(rows) for name in _SIGNALS}
+    paths = [_path(graph, evidence, row) for row in rows]
+    walk = weights.walk * (evidence.signals["walk"].take(rows) - _MIN_LOG_WALK) / 4
     by_reason = {
-        "graph": walk + shares["title"] + shares["bridge"] + shares["title_bridge"] if path else 0.0,
+        "graph": (walk + shares["title"] + shares["bridge"] + shares["title_bridge"]) * [bool(path) for path in paths],
         "lexical": shares["lexical"] + shares["sentence"],
         "dense": shares["dense"],
     }
-    return ranked_reasons(by_reason, (details | {"graph": path}).__getitem__)
+    return by_reason, paths
 
 
-def _path(graph: EntityGraph, evidence: _Evidence, row: int, label: Callable[[int], str]) -> str:
+def _path(graph: EntityGraph, evidence: _Evidence, row: int) -> str:
     """The way to a row: an entity in the question, and that of a bridge; empty where none leads there."""
     entities = graph.entities_at(row)
-    asked = [entity for entity, _ in entities if entity in evidence.asked]
-    for entity, weight in entities:
-        if weight > 1 and entity in asked:
-            return label(entity)
-    bridge = max(entities, key=lambda each: float(evidence.bridge_fit[each[0]]) * each[1], default=(0, 0.0))[0]
-    if evidence.origin[bridge]:
-        return f"{label(int(evidence.origin[bridge]))} -> {label(bridge)}"
-    return label(asked[0]) if asked else ""
+    asked = [(entity, weight) for entity, weight in entities if entity in evidence.asked]
+    for entity, weight in asked:
+        if weight > 1:
+            return graph.label(entity)
+    if entities:
+        numbers, weights = zip(*entities, strict=True)
+        bridge = numbers[int((evidence.bridge_fit.take(numbers) * weights).argmax())]
+        if evidence.origin[bridge]:
+            return f"{graph.label(int(evidence.origin[bridge]))} -> {graph.label(bridge)}"
+    return graph.label(asked[0][0]) if asked else ""
 
 
 def _follow(
@@ -215,15 +221,14 @@ def _follow(
     view = graph.view(visible)
     is_name = _find_entities(question.text, graph, view)
     asked = list(is_name)
-    sentence_row = graph.sentences["row"]
-    fit = _sentence_fit(index, graph, question, asked, synonyms) * visible.take(sentence_row)
+    fit = _sentence_fit(index, graph, question, asked, synonyms) * view.visible_sentences
     specific = [entity for entity in asked if not view.common[entity]]
     bridges = _find_bridges(graph, view, specific or asked, fit)
     signals = {name: np.append(values.astype(np.float64), 0.0).take(rows) * visible for name, values in own.items()}
     prior = PRIOR_WEIGHT * _share_of_max(_share_of_max(signals["lexical"]) + _share_of_max(signals["dense"]))
     reached = view.walk(_seeds(view, asked, bridges), prior)
     signals["walk"] = np.log(np.maximum(reached / max(float(reached.max(initial=0)), _TINY), _MIN_WALK))
-    signals["sentence"] = _max_by(sentence_row, fit, graph.rows)
+    signals["sentence"] = view.best_of_sentences(fit)
     signals |= _entity_signals(graph, view, asked, bridges)
     has_names = any(is_name[entity] for entity in specific)
     return _Evidence(visible, tuple(specific), has_names, bridges.fit, bridges.origin, signals)
@@ -274,23 +279,27 @@ def _sentence_fit(
             number = term_number(form)
             if number not in terms or terms[number][1] < fit:
                 terms[number] = (place, fit)
-    found, which = graph.words_of(np.array(list(terms), np.uint32))
-    sentences = np.split(graph.words["sentence"].take(found), np.searchsorted(which, np.arange(1, max(len(terms), 1))))
-    by_place: dict[int, list[tuple[float, Ints]]] = {}
-    for (place, fit), own in zip(terms.values(), sentences, strict=False):
+    by_place: dict[int, list[tuple[float, Places]]] = {}
+    sentences = graph.sentences_with(np.array(list(terms), np.uint32))
+    for (place, fit), own in zip(terms.values(), sentences, strict=True):
         by_place.setdefault(place, []).append((fit, own))
     total = np.zeros(graph.sentences.size)
     for place in sorted(by_place):
-        total += weights[place] * _best_fits(by_place[place], len(total))
+        found, fits = _best_fits(by_place[place], len(total))
+        np.add.at(total, found, weights[place] * fits)
     return total / max(float(weights.sum()), 1e-9)
 
 
-def _best_fits(forms: list[tuple[float, Ints]], size: int) -> Floats:
-    """How well each sentence fits one word, by the best of the forms that it has."""
+def _best_fits(forms: list[tuple[float, Places]], size: int) -> tuple[Places, float | Floats]:
+    """The sentences that have one of the forms of a word, each once, and the fit of the best form that each has."""
+    forms = [(fit, sentences) for fit, sentences in forms if len(sentences)]
+    if len(forms) == 1:
+        return forms[0][1], forms[0][0]
     best = np.zeros(size)
     for fit, sentences in sorted(forms, key=itemgetter(0)):
         best[sentences] = fit
-    return best
+    found = best.nonzero()[0]
+    return found, best.take(found)
 
 
 def _find_bridges(graph: EntityGraph, view: GraphView, asked: Sequence[int], fit: Floats) -> _Bridges:
@@ -325,8 +334,10 @@ def _bridges_of_sentences(
 ) -> _Bridges:  # fmt: skip
     """Hand what sentences are worth on to the entities in them."""
     weights, fits, title_fits = values
-    used = fits.take(graph.mentions["sentence"]).nonzero()[0]
-    entity, sentence = graph.mentions["entity"][used], graph.mentions["sentence"][used]
+    rows = np.unique(graph.sentences["row"].take(fits.nonzero()[0]))
+    places = np.sort(graph.mentions_in(rows))
+    used = places[fits.take(graph.mentions["sentence"].take(places)) > 0]
+    entity, sentence = graph.mentions["entity"].take(used), graph.mentions["sentence"].take(used)
     weight = np.bincount(entity, weights.take(sentence), view.entity_count) / np.maximum(view.passage_counts, 1)
     fit = _max_by(entity, fits.take(sentence), view.entity_count)
     title_fit = _max_by(entity, title_fits.take(sentence), view.entity_count)
@@ -355,7 +366,8 @@ def _entity_signals(graph: EntityGraph, view: GraphView, asked: Sequence[int], b
     inside = rarity / max(float(rarity.sum()), 1e-9)
     edges, which = graph.edges_to(np.array(asked, np.int64))
     has_it = view.row.take(edges)
-    row, entity = view.title_row, view.title_entity
+    about = view.in_title.nonzero()[0]
+    row, entity = view.row.take(about), view.entity.take(about)
     title_fit = _max_by(row, bridges.title_fit.take(entity), graph.rows)
     return {
         "title": _max_by(has_it, view.in_title.take(edges).astype(np.float64), graph.rows),
@@ -365,7 +377,7 @@ def _entity_signals(graph: EntityGraph, view: GraphView, asked: Sequence[int], b
     }
 
 
-def _max_by(places: NDArray[np.int32], values: Floats, size: int) -> Floats:
+def _max_by(places: Places, values: Floats, size: int) -> Floats:
     """The best value at each place."""
     best = np.zeros(size)
     used = values.nonzero()[0]

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from eunoe.index.dense import Bools, Floats
 from eunoe.index.graph import EntityGraph
-from eunoe.index.lexical import NUMBER, TIME, TermGroup
 from eunoe.index.stream import ConversationLayout, StreamIndex
-from eunoe.recall.document_scores import combine_scores
+from eunoe.model.hit import Reason
+from eunoe.recall.document_scores import combine_scores, own_log_odds
 from eunoe.recall.graph_search import GraphRanking, rank_by_graph
+from eunoe.recall.item_signals import item_signals
 from eunoe.recall.later_statement import later_signal
 from eunoe.recall.query import QueryPlan, Question, Synonyms, exact_groups, plan_query, read_question
-from eunoe.recall.ranking_recipes import RECIPES, REFERENCE_ITEMS, Blend, Recipe, interpolate
-from eunoe.recall.reasons import BlendExplanation, Explain, Reasons, all_reasons, matched_words, only_reason
+from eunoe.recall.ranking_recipes import RECIPES, REFERENCE_ITEMS, Blend, DocumentScale, Recipe, interpolate
+from eunoe.recall.reasons import BlendExplanation, Explain, GraphExplanation, all_reasons, lexical_reason, only_reason
 from eunoe.recall.request import NO_FILTER, Filter
-from eunoe.text.dates import DAY_SECONDS, DateRange
 
 Doubles = NDArray[np.float64]
 ExplainRows = Callable[[list[int]], list[Explain]]
@@ -53,17 +53,14 @@ _USUAL_COSINE_ROWS: Final = 20
 _WORDS_SHARE: Final = 0.75
 """Where some rows have a vector and some do not: how far the weights of the latter go towards those for words alone.
 All the way they crowd out what only its meaning finds, half the way they are crowded out."""
-_DAYS_TOLD_LATER: Final = 7.0
-_DAYS_PLANNED_BEFORE: Final = 3.0
-"""Things are told some days after they happen, or planned some days before."""
 
 
 class Candidate(NamedTuple):
     """One item found: the index it is in, its number and id there, its score and why.
 
     With the default recipe the score is on the scale of `Blend`, the same among few items and among many: an unrelated
-    question gets low scores throughout. The best of `documents` is on that scale too; the others score higher than a
-    blend would give them. So it is with `associative`, by an estimate of its own (`GraphConfidence`). `lexical` is the
+    question gets low scores throughout. So it does with `documents` (`DocumentScale`). The best of `associative` is
+    on such a scale too (`GraphConfidence`); the others score higher than a blend would give them. `lexical` is the
     share of the best BM25 there can be, `dense` the cosine, `rrf` the share of being first in both.
     """
 
@@ -74,7 +71,7 @@ class Candidate(NamedTuple):
     explain: Explain
 
     @property
-    def reasons(self) -> Reasons:
+    def reasons(self) -> tuple[Reason, ...]:
         return self.explain()
 
 
@@ -168,9 +165,16 @@ def _top_rows(scores: Doubles, limit: int) -> list[tuple[int, float]]:
 
 
 def _rank_blend(index: StreamIndex, search: _Search) -> _Ranking:
+    return _blend_signals(index, search, *_read_signals(index, search))
+
+
+def _read_signals(index: StreamIndex, search: _Search) -> tuple[QueryPlan, Evidence]:
     plan = plan_query(search.question, index, search.synonyms)
     mask = search.filter.mask(index, search.question.now)
-    evidence = collect_signals(index, plan, search.vector, mask)
+    return plan, collect_signals(index, plan, search.vector, mask)
+
+
+def _blend_signals(index: StreamIndex, search: _Search, plan: QueryPlan, evidence: Evidence) -> _Ranking:
     blend, words = _blends(index, search, evidence)
     total = _weighted_sum(evidence.signals, blend, index.rows)
     if words is not blend and index.dense.count < index.rows:
@@ -185,7 +189,7 @@ def _rank_blend(index: StreamIndex, search: _Search) -> _Ranking:
         total = _reorder(total, evidence.signals["later"] * blend.later, _LATER_EXCESS)
     scores = np.where(found, 1 / (1 + np.exp(-np.maximum(total, _MIN_LOG_ODDS))), 0)
     explain = partial(_explain_blend, index, evidence, plan, (blend, words))
-    return _Ranking(scores, explain, float(index.layout.item_counts[mask].sum()), blend.size_penalty)
+    return _Ranking(scores, explain, float(index.layout.item_counts[evidence.mask].sum()), blend.size_penalty)
 
 
 def _blends(index: StreamIndex, search: _Search, evidence: Evidence) -> tuple[Blend, Blend]:
@@ -267,7 +271,7 @@ def collect_signals(index: StreamIndex, plan: QueryPlan, vector: Floats | None, 
     has_turns = len(layout.order) > 0 and bool((mask & layout.message).any())
     if has_turns:
         signals |= _turn_signals(layout, signals, shares, matches, mask)
-    signals |= _item_signals(index, plan, matches)
+    signals |= item_signals(index, plan, matches)
     return Evidence(signals, has_turns, matches, cosines, mask)
 
 
@@ -279,22 +283,6 @@ def _dense_signal(index: StreamIndex, cosines: Floats, mask: Bools) -> Floats:
     usual = (float(held.sum()) + _USUAL_COSINE * _USUAL_COSINE_ROWS) / (count + _USUAL_COSINE_ROWS)
     lift: Floats = (cosines - np.float32(usual)) / np.float32(max(1 - usual, 0.05))
     return lift if count == index.rows and mask.all() else lift * (index.dense.present & mask)
-
-
-def _item_signals(index: StreamIndex, plan: QueryPlan, matches: Floats) -> dict[str, Floats]:
-    signals: dict[str, Floats] = {}
-    if plan.identifiers:
-        held = matches.take(plan.identifiers, axis=0)
-        signals["exact"] = np.add.reduce(held, axis=0) / np.float32(len(plan.identifiers))
-    if plan.speaker_words:
-        signals["speaker"] = _speaker_signal(index, plan)
-    if plan.date_ranges:
-        signals["date"] = _date_signal(index, plan.date_ranges)
-    if plan.question.asks_time:
-        signals["time"] = ((index.lexical.rows["flags"] & TIME) > 0).astype(np.float32)
-    if plan.question.asks_number:
-        signals["number"] = ((index.lexical.rows["flags"] & NUMBER) > 0).astype(np.float32)
-    return signals
 
 
 def _turn_signals(
@@ -343,29 +331,6 @@ def _window_signal(layout: ConversationLayout, shares: Floats, matches: Floats, 
     return window
 
 
-def _speaker_signal(index: StreamIndex, plan: QueryPlan) -> Floats:
-    """1 for what a person named in the question said, or for atoms that name the person."""
-    said: Floats = index.rows_with("speaker", plan.speakers).astype(np.float32)
-    if not index.layout.message.all() and plan.name_groups:
-        named = index.lexical.matches(plan.name_groups).max(axis=0)
-        said = np.where(index.layout.message, said, np.maximum(said, named))
-    return said
-
-
-def _date_signal(index: StreamIndex, ranges: Sequence[DateRange]) -> Floats:
-    """1 within a range, less the further outside."""
-    times, valid_from = index.columns["time"], index.columns["valid_from"]
-    times = np.where(np.isnan(times), valid_from, times)
-    nearness = np.zeros(index.rows, np.float64)
-    for range in ranges:
-        scale = max(1.0, (range.end - range.start) / DAY_SECONDS) ** 0.5 * DAY_SECONDS
-        late = 0.8 * np.exp(-np.maximum(times - range.end, 0) / (_DAYS_TOLD_LATER * scale))
-        early = 0.5 * np.exp(-np.maximum(range.start - times, 0) / (_DAYS_PLANNED_BEFORE * scale))
-        outside = np.where(times >= range.end, late, early)
-        nearness = np.fmax(nearness, np.where((times >= range.start) & (times < range.end), 1.0, outside))
-    return nearness.astype(np.float32)
-
-
 def _explain_blend(
     index: StreamIndex, evidence: Evidence, plan: QueryPlan, blends: tuple[Blend, Blend], rows: list[int]
 ) -> list[Explain]:
@@ -391,13 +356,9 @@ def _rank_lexical(index: StreamIndex, search: _Search) -> _Ranking:
     scores = np.where(mask, index.lexical.bm25(groups), 0).astype(np.float64)
 
     def explain(rows: list[int]) -> list[Explain]:
-        return [partial(only_reason, "lexical", words) for words in _matched_words(index, groups, rows)]
+        return [partial(lexical_reason, groups, terms) for terms in index.lexical.row_terms(rows)]
 
     return _Ranking(scores, explain)
-
-
-def _matched_words(index: StreamIndex, groups: Sequence[TermGroup], rows: list[int]) -> list[str]:
-    return [matched_words(groups, own) for own in index.lexical.row_matches(groups, rows)]
 
 
 def _rank_dense(index: StreamIndex, search: _Search) -> _Ranking:
@@ -435,47 +396,66 @@ def _rank_graph(index: StreamIndex, search: _Search) -> _Ranking:
     """By the entity graph; an index that has none is ranked by the blend."""
     if index.graph is None:
         return _rank_blend(index, search._replace(recipe=RECIPES["default"]))._replace(item_count=0)  # no size penalty
-    ranking, explain = _follow_graph(index, index.graph, search)
+    mask = search.filter.mask(index, search.question.now)
+    cosines = None if search.vector is None else index.dense.cosines(search.vector)
+    dense = None if cosines is None else _dense_signal(index, cosines, mask)
+    ranking, explain = _follow_graph(index, index.graph, search, mask, cosines, dense)
     return _Ranking(ranking.score(), explain)
 
 
-def _follow_graph(index: StreamIndex, graph: EntityGraph, search: _Search) -> tuple[GraphRanking, ExplainRows]:
+def _follow_graph(
+    index: StreamIndex, graph: EntityGraph, search: _Search, mask: Bools, cosines: Floats | None, dense: Floats | None
+) -> tuple[GraphRanking, ExplainRows]:
     question, vector, recipe = search.question, search.vector, search.recipe
-    mask = search.filter.mask(index, question.now)
     groups = exact_groups(question, index)
-    cosines = None if vector is None else index.dense.cosines(vector)
-    own = {
-        "lexical": index.lexical.bm25(groups),
-        "dense": np.zeros(index.rows, np.float32) if cosines is None else _dense_signal(index, cosines, mask),
-    }
+    dense = np.zeros(index.rows, np.float32) if dense is None else dense
+    own = {"lexical": index.lexical.bm25(groups), "dense": dense}
     has_vector = vector is not None and len(vector) == index.dense.dimensions
     confidence = recipe.graph_confidence if has_vector else recipe.lexical_graph_confidence
     ranking = rank_by_graph(index, graph, question, own, mask, search.synonyms, recipe.graph_weights, confidence)
 
     def explain(rows: list[int]) -> list[Explain]:
-        explanations: list[Explain] = []
-        for row, words in zip(rows, _matched_words(index, groups, rows), strict=True):
-            details = {"lexical": words, "dense": "" if cosines is None else f"cosine {cosines[row]:.2f}"}
-            explanations.append(partial(tuple, ranking.reasons(row, details)))
-        return explanations
+        near = None if cosines is None else cosines.take(rows)
+        explanation = GraphExplanation(*ranking.shares(rows), groups, index.lexical.row_terms(rows), near)
+        return [partial(explanation.reasons, place) for place in range(len(rows))]
 
     return ranking, explain
 
 
 def _rank_documents(index: StreamIndex, search: _Search) -> _Ranking:
     """By the blend and the entity graph together; an index that has no graph is ranked by the blend."""
-    blend = _rank_blend(index, search)
+    plan, evidence = _read_signals(index, search)
+    blend = _blend_signals(index, search, plan, evidence)
     if not search.question.words:  # stop words are no question
         return blend._replace(scores=np.zeros(index.rows))
     if index.graph is None:
         return blend
-    graph, explain_by_graph = _follow_graph(index, index.graph, search)
+    graph, explain_by_graph = _follow_graph(
+        index, index.graph, search, evidence.mask, evidence.cosines, evidence.signals.get("dense")
+    )
 
     def explain(rows: list[int]) -> list[Explain]:
         by_blend, by_graph = blend.explain(rows), explain_by_graph(rows)
         return [by_blend[place] if graph.total[row] == -np.inf else by_graph[place] for place, row in enumerate(rows)]
 
-    return blend._replace(scores=combine_scores(blend.scores, graph), explain=explain)
+    scale, own = _judge_documents(index, search, evidence, graph)
+    size_loss = scale.size_penalty * log(max(blend.item_count, 1) / REFERENCE_ITEMS)
+    scores = combine_scores(blend.scores, own, graph, size_loss)
+    return blend._replace(scores=scores, explain=explain, size_penalty=scale.size_penalty)
+
+
+def _judge_documents(
+    index: StreamIndex, search: _Search, evidence: Evidence, graph: GraphRanking
+) -> tuple[DocumentScale, Doubles]:
+    """How far each row bears on the question by itself, before the size penalty, and the scale that this is on."""
+    recipe, signals, cosines = search.recipe, evidence.signals, evidence.cosines
+    words = recipe.lexical_document_scale
+    own = own_log_odds(words, signals["term"], graph.is_about)
+    if cosines is None:
+        return words, own
+    scale = recipe.document_scales_by_model.get(search.model, recipe.document_scale)
+    with_vector = own_log_odds(scale, signals["term"], graph.is_about, cosines, signals["dense"])
+    return scale, np.where(index.dense.present, with_vector, own)
 
 
 _RANKERS: Final[dict[str, Callable[[StreamIndex, _Search], _Ranking]]] = {

@@ -117,6 +117,25 @@ class GraphConfidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentScale:
+    """How far a document bears on a question, by what it has of it itself. The sum, through the logistic curve, is its
+    score, where 0.5 means what it does in `Blend`.
+
+    `term` is the share of the question's words that it has. `about` marks a document about a name in the question, or
+    about one to which such a document leads. `cosine` is the cosine as it is: a question on something else has a low
+    one everywhere. It is used for the encoder in the package. Cosines of other models cannot be compared with it: of
+    them counts only what is above the usual (`dense`). `size_penalty` is as in `Blend`.
+    """
+
+    term: float = 0.0
+    cosine: float = 0.0
+    dense: float = 0.0
+    about: float = 0.0
+    bias: float = 0.0
+    size_penalty: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RerankSettings:
     """A second stage for a blend: the reranker reads the best together with the question.
 
@@ -151,6 +170,12 @@ class Recipe:
     """Used when the question has a vector."""
     lexical_graph_confidence: GraphConfidence = GraphConfidence()
     """Used when it has none."""
+    document_scale: DocumentScale = DocumentScale()
+    """Used when the question has a vector."""
+    document_scales_by_model: Mapping[str, DocumentScale] = field(default_factory=dict)
+    """Used in its place for vectors of these models."""
+    lexical_document_scale: DocumentScale = DocumentScale()
+    """Used for documents without a vector, and when the question has none."""
     rerank: RerankSettings = RerankSettings()
 
 
@@ -179,10 +204,6 @@ _LEXICAL_BLEND: Final = Blend(
 )  # fmt: skip
 
 
-def _raise_bias(blend: Blend, log_odds: float) -> Blend:
-    return replace(blend, bias=blend.bias + log_odds)
-
-
 _DEFAULT: Final = Recipe(
     name="default",
     blend=_BLEND,
@@ -199,18 +220,19 @@ _ASSOCIATIVE: Final = Recipe(
     graph_confidence=GraphConfidence(lexical=5.63, dense=4.76, sentence=2.15, mention=1.52, margin=0.34, bias=-6.19),
     lexical_graph_confidence=GraphConfidence(lexical=7.80, sentence=2.49, mention=1.95, margin=0.32, bias=-5.23),
 )
-# A document says in other words what a turn repeats, so that the same sum means more: by how much was chosen on the
-# tuning half of the technical questions (docs/decisions/0043-project-ranking.md).
+# Fitted on own and foreign questions of technical and of encyclopedic text: docs/decisions/0043-project-ranking.md.
 _DOCUMENTS: Final = replace(
     _DEFAULT,
     name="documents",
     method="documents",
-    blend=_raise_bias(_BLEND, 0.6),
-    blends_by_model={Encoder.name: LengthBlend(_raise_bias(_SHORT, 1.4), _raise_bias(_LONG, 1.4))},
-    lexical_blend=_raise_bias(_LEXICAL_BLEND, 0.4),
     graph_weights=_ASSOCIATIVE.graph_weights,
     graph_confidence=_ASSOCIATIVE.graph_confidence,
     lexical_graph_confidence=_ASSOCIATIVE.lexical_graph_confidence,
+    document_scale=DocumentScale(term=8.7, dense=14.0, about=4.0, bias=-5.4, size_penalty=0.73),
+    document_scales_by_model={
+        Encoder.name: DocumentScale(term=6.0, cosine=18.0, about=2.3, bias=-6.5, size_penalty=0.8)
+    },
+    lexical_document_scale=DocumentScale(term=12.5, about=4.4, bias=-3.1, size_penalty=0.47),
 )
 
 MAX_BUDGET_MS: Final = 60_000

@@ -3,11 +3,14 @@
 An explanation holds what it needs of its row and nothing of the index, which may have changed by then.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from eunoe.index.dense import Bools, Floats
-from eunoe.index.lexical import TermGroup
+from eunoe.index.lexical import TermGroup, group_fits
 from eunoe.model.hit import Reason
 from eunoe.recall.query import QueryPlan
 from eunoe.recall.ranking_recipes import Blend
@@ -82,6 +85,30 @@ class BlendExplanation(NamedTuple):
         return ", ".join(sorted(self.plan.speaker_words)) if name == "speaker" else ""
 
 
+class GraphExplanation(NamedTuple):
+    """What speaks for some rows that were found through the entity graph, by place."""
+
+    shares: dict[str, NDArray[np.float64]]
+    """By reason."""
+    paths: list[str]
+    """From the question to each row, empty where none leads there."""
+    groups: Sequence[TermGroup]
+    terms: list[frozenset[int]]
+    """Those that each row has."""
+    cosines: Floats | None
+
+    def reasons(self, place: int) -> Reasons:
+        shares = {name: float(values[place]) for name, values in self.shares.items()}
+        return ranked_reasons(shares, lambda name: self._detail(name, place))
+
+    def _detail(self, name: str, place: int) -> str:
+        if name == "graph":
+            return self.paths[place]
+        if name == "lexical":
+            return _words_of(self.groups, self.terms[place])
+        return "" if self.cosines is None else f"cosine {self.cosines[place]:.2f}"
+
+
 def ranked_reasons(shares: Mapping[str, float], detail_of: Callable[[str], str]) -> Reasons:
     """The signals whose share of all that speaks for a row is a reason, the largest first."""
     total = sum(share for share in shares.values() if share > 0) or 1.0
@@ -101,6 +128,15 @@ def matched_words(groups: Sequence[TermGroup], fits: Sequence[float]) -> str:
         for group, fit in found
         if not any(group.chunk == other.chunk and group.label in other.label != group.label for other in exact)
     )
+
+
+def _words_of(groups: Sequence[TermGroup], terms: Set[int]) -> str:
+    return matched_words(groups, group_fits(groups, terms))
+
+
+def lexical_reason(groups: Sequence[TermGroup], terms: Set[int]) -> Reasons:
+    """The words of the question that a row with these terms has."""
+    return only_reason("lexical", _words_of(groups, terms))
 
 
 def only_reason(name: str, detail: str) -> Reasons:

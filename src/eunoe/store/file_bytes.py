@@ -149,11 +149,30 @@ def has_leftovers(blocks: Iterable[bytes], page_size: int, deleted: Iterable[byt
     """
     searched: set[str | bytes] = set(deleted)
     kinds = (_TABLE_LEAF,) if searched else _TREE_PAGES
+    schema, count = set[int](), 0
     for block in blocks:
         pages = _pages(block, page_size)
-        if any(_gap_has_row(page) for page in pages if page[_head(page)] in kinds) or _find_unused(pages, searched):
+        schema = schema or _schema_pages(pages[0])
+        numbered = enumerate(pages, count + 1)
+        with_rows = (page for number, page in numbered if page[_head(page)] in kinds and number not in schema)
+        if any(map(_gap_has_row, with_rows)) or _find_unused(pages, searched):
             return True
+        count += len(pages)
     return False
+
+
+def _schema_pages(first: bytes) -> set[int]:
+    """The numbers of the pages with the definitions of tables: the first one, and those that it leads to.
+
+    No row of a table stands there, and VACUUM writes each definition twice. If the rest of the first copy counted,
+    every `forget` would rebuild the file again.
+    """
+    head = _head(first)
+    if first[head] != _TABLE_NODE:
+        return {1}
+    cells = int.from_bytes(first[head + 3 : head + 5])
+    pointers = [int.from_bytes(first[at : at + 2]) for at in range(head + 12, head + 12 + 2 * cells, 2)]
+    return {1, *(int.from_bytes(first[at : at + 4]) for at in (head + 8, *pointers))}
 
 
 def _pages(block: bytes, page_size: int) -> list[bytes]:

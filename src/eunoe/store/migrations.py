@@ -134,8 +134,7 @@ def index_tenants(connection: sqlite3.Connection) -> None:
     connection.execute(f"CREATE INDEX streams_tenant ON streams ({TENANT_PART}) WHERE {HAS_TENANT}")
     latest = "(stream, recorded, seq, kind, in_review) WHERE kind != 'message'"
     connection.execute(f"CREATE INDEX items_stream_recorded ON items {latest}")
-    secret = ("cursor_key", secrets.token_hex(16))
-    connection.execute("INSERT INTO meta (name, value, checksum) VALUES (?, ?, ?)", (*secret, row_checksum(secret)))
+    add_cursor_key(connection)
 
 
 @migration
@@ -156,6 +155,11 @@ def create_leases(connection: sqlite3.Connection) -> None:
         "checksum INTEGER NOT NULL, PRIMARY KEY (stream, name)) WITHOUT ROWID"
     )
     _add_triggers(connection, "leases", "streams", "id = {}.stream", "checksum")
+
+
+def add_cursor_key(connection: sqlite3.Connection) -> None:
+    secret = ("cursor_key", secrets.token_hex(16))
+    connection.execute("INSERT INTO meta (name, value, checksum) VALUES (?, ?, ?)", (*secret, row_checksum(secret)))
 
 
 def _add_triggers(connection: sqlite3.Connection, table: str, counter: str, condition: str, value: str) -> None:

@@ -26,6 +26,7 @@ from eunoe.store.file_checks import check_is_store, check_schema, check_version,
 from eunoe.store.file_stamp import BACKUP_VALUE, STAMP_VALUE, FileStamp, renewed
 from eunoe.store.kept_files import KeptFiles, remove_kept
 from eunoe.store.migrations import APPLICATION_ID, HAS_TENANT, MIGRATIONS, TENANT_PART
+from eunoe.store.new_schema import apply_migrations
 from eunoe.store.open_files import Companions, FileReplacedError, FilesChangedError, OpenFiles
 from eunoe.store.output_file import NEW_FILE_MODE
 from eunoe.store.quick_lookup import STREAM_BY_ID, StreamIds, decode_sound, items_by_ids, sound_version
@@ -301,8 +302,7 @@ class SqliteStore(SqlStore):
             connection = self._connection()
             check_schema(self.path, connection, len(MIGRATIONS))
             done = connection.execute("PRAGMA user_version").fetchone()[0]  # another process may have been quicker
-            for migration in MIGRATIONS[done:]:
-                migration(connection)
+            apply_migrations(connection, MIGRATIONS, done)
             connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 

@@ -102,15 +102,15 @@ class Director:
     def judge(self, ticket: Ticket, steps: Sequence[Step], recalled: Sequence[RecalledMemory]) -> Decision:
         """Decide what to make of the last answer and of what was found in the folder.
 
-        If nothing was changed there, it is complete only if the director says that there is nothing to change, and the
-        worker has answered at least once.
+        If the worker changed nothing there, it is complete only if the director says that there is nothing to change,
+        and the worker has answered at least once.
         """
         return self._ask("judge", _judgement_check(steps), ticket, steps, recalled)
 
     def go_on(self, ticket: Ticket, steps: Sequence[Step], recalled: Sequence[RecalledMemory], check: str) -> Decision:
-        """Decide how to go on after a check has failed, with what it wrote."""
+        """Decide how to go on after a check has failed or no work was left, with what was found."""
         check = _fit(check, self.limits.text_tokens)
-        read = partial(_check_incomplete, "the check failed")
+        read = partial(_check_incomplete, "the check failed, or no work was found")
         return self._ask("go_on", read, ticket, steps, recalled, check=check)
 
     def rewrite(self, ticket: Ticket, steps: Sequence[Step], prompt: str, leaks: Iterable[str]) -> str:
@@ -226,8 +226,8 @@ def _check_incomplete(reason: str, answer: Any) -> Decision:
 
 def _judgement_check(steps: Sequence[Step]) -> Callable[[Any], Decision]:
     changed = next((step.changed for step in reversed(steps) if step.changed is not None), None)
-    if not changed and all(step.failed for step in steps):
-        return partial(_check_incomplete, "the worker has only failed so far")
+    if not changed and not any(step.is_answered for step in steps):
+        return partial(_check_incomplete, "the worker has not answered yet")
     return _check_unchanged if changed is False else _check_decision
 
 

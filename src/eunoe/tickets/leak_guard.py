@@ -3,18 +3,19 @@
 The guard promises this. The worker is sent no eight words of a memory in a row, and no memory of four words or more as
 a whole. In pieces of four words or more, counted over all prompts of a run, it is sent at most half of a memory, or of
 one sentence of it, or seven words. Names are no words: file names, paths, symbols, hashes and numbers pass, which is
-what a memory is for. What the ticket says, or what the worker said first, passes too. Case, punctuation, line breaks,
-accents and look-alike letters hide nothing. A memory in other words, another order, another language or an encoding is
-not found: the guard stops a director that copies, not one that wants to tell.
+what a memory is for. Words of a memory that are only joined like a name, by signs or capitals, are words. What the
+ticket says, or what the worker said first, passes too. Case, punctuation, line breaks, accents and look-alike letters
+hide nothing. A memory in other words, another order, another language or an encoding is not found: the guard stops a
+director that copies, not one that wants to tell.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 from eunoe.text.look_alikes import bare_form
@@ -23,12 +24,11 @@ from eunoe.text.scripts import HAN_AND_KANA, SOUTH_EAST_ASIAN
 PASSAGE_WORDS: Final = 8.0
 PIECE_WORDS: Final = 4.0
 _CUT_MARK: Final = "[...]"
-_TOKEN: Final = re.compile(r"\S+")
 _ESCAPE: Final = re.compile(r"\\[nrt\"]")
 """As a memory is quoted for the director."""
 _EDGES: Final = ".,;:!?\"'`*_()[]{}<>«»…"
 _NAME: Final = re.compile(r"\d|\w_|[a-z][A-Z]|[^\W_][/\\.:@=#$~+][^\W_]|^[/@#$~.-]")
-_ASCII_WORD: Final = re.compile(r"(?P<letter>(?!))|[A-Za-z]+")
+_NAME_PART: Final = re.compile(r"(?P<letter>(?!))|[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+")
 _SENTENCE_END: Final = re.compile(r"[.!?]\s|\n|[。！？]")  # noqa: RUF001
 
 
@@ -61,17 +61,19 @@ class LeakGuard:
         self, recalled: Iterable[str], ticket: Iterable[str] = (), turns: Iterable[tuple[str, str]] = ()
     ) -> None:
         self._memories = [_Memory(text) for text in dict.fromkeys(recalled)]
+        self._names = frozenset(name for memory in self._memories for name in memory.names)
+        self._pairs = frozenset(pair for memory in self._memories for pair in memory.pairs)
         self._allowed = _Runs()
         self._sent = _Runs()
         for text in ticket:
-            self._allowed |= _runs(_words(text))
+            self._allowed |= _runs(self._read(text))
         for prompt, answer in turns:
-            self._sent |= _runs(_words(prompt))
-            self._allowed |= _runs(_words(answer)) - self._sent  # a worker that repeats its prompt allows nothing
+            self._sent |= _runs(self._read(prompt))
+            self._allowed |= _runs(self._read(answer)) - self._sent  # a worker that repeats its prompt allows nothing
 
     def find_leaks(self, prompt: str) -> list[Leak]:
         """Find where a prompt carries recalled text."""
-        words = _words(prompt)
+        words = self._read(prompt)
         new = _runs(words) - self._allowed
         sent = _Runs(self._sent.pieces | new.pieces) - self._allowed
         leaks = _Runs()
@@ -90,6 +92,10 @@ class LeakGuard:
                 prompt = f"{prompt[: leak.start]}{_CUT_MARK}{following}"
         return prompt if _words(prompt) else ""
 
+    def _read(self, text: str) -> list[_Word]:
+        """The words of a text. A name is left out, unless two of its parts stand side by side in a memory."""
+        return _words(text, lambda name, parts: name in self._names or self._pairs.isdisjoint(pairwise(parts)))
+
 
 class _Runs(NamedTuple):
     """Runs of words of a text, as their letters: those that are a piece, and those that are a passage."""
@@ -106,7 +112,9 @@ class _Runs(NamedTuple):
 
 class _Memory:
     def __init__(self, text: str) -> None:
+        self.names = {name for _, name in _tokens(_without_escapes(text)) if name}
         self._words = _words(text)
+        self.pairs = set(pairwise(word.letters for word in self._words))
         self._runs = _runs(self._words)
         self._units = [range(len(self._words)), *_sentences(text, self._words)]
 
@@ -131,27 +139,56 @@ class _Memory:
         return sum(self._words[place].weight for place in places)
 
 
+class _Patterns(NamedTuple):
+    token: re.Pattern[str]
+    word: re.Pattern[str]
+
+
 @cache
-def _word_pattern() -> re.Pattern[str]:
-    """A letter of a script without spaces, which counts as half a word, or letters with their marks."""
-    unspaced = f"[{HAN_AND_KANA}{SOUTH_EAST_ASIAN}]"
+def _patterns(*, is_ascii: bool) -> _Patterns:
+    """What stands between blanks, and the words in it.
+
+    A letter of a script without blanks counts as half a word, and never belongs to a name.
+    """
+    if is_ascii:
+        return _Patterns(re.compile(r"\S+"), re.compile(r"(?P<letter>(?!))|[A-Za-z]+"))
+    unspaced = f"{HAN_AND_KANA}{SOUTH_EAST_ASIAN}"
     marks = "\u0300-\u036f\u200b-\u200f\u00ad\u2060\ufeff"
-    return re.compile(rf"(?P<letter>{unspaced})|(?:(?!{unspaced})[^\W\d_]|[{marks}])+")
+    word = rf"(?P<letter>[{unspaced}])|(?:(?![{unspaced}])[^\W\d_]|[{marks}])+"
+    return _Patterns(re.compile(rf"[{unspaced}]+|[^\s{unspaced}]+"), re.compile(word))
 
 
 def _without_escapes(text: str) -> str:
     return _ESCAPE.sub("  ", text)
 
 
-def _words(text: str) -> list[_Word]:
-    """The words of a text as they are compared, and where they stand. Names are left out."""
+def _tokens(text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """What stands between blanks, and the name that it looks like, if it looks like one."""
+    for token in _patterns(is_ascii=text.isascii()).token.finditer(text):
+        name = token[0].strip(_EDGES)
+        yield token, name if _NAME.search(name) else ""
+
+
+def _words(text: str, is_name: Callable[[str, list[str]], bool] = lambda name, parts: True) -> list[_Word]:
+    """The words of a text as they are compared, and where they stand. Names are left out.
+
+    Args:
+        is_name: is asked about what looks like a name, with the words that it would be otherwise.
+    """
     plain = _without_escapes(text)
-    pattern = _ASCII_WORD if plain.isascii() else _word_pattern()
-    found = []
-    for token in _TOKEN.finditer(plain):
-        if not _NAME.search(token[0].strip(_EDGES)):
-            for word in pattern.finditer(plain, *token.span()):
-                found.append(_Word(bare_form(word[0]), *word.span(), 0.5 if word["letter"] else 1.0))
+    found = list[_Word]()
+    for token, name in _tokens(plain):
+        parts = _read_words(plain, token, _NAME_PART if name else _patterns(is_ascii=plain.isascii()).word)
+        if not name or not is_name(name, [part.letters for part in parts]):
+            found += parts
+    return found
+
+
+def _read_words(text: str, token: re.Match[str], pattern: re.Pattern[str]) -> list[_Word]:
+    found = (
+        _Word(bare_form(word[0]), *word.span(), 0.5 if word["letter"] else 1.0)
+        for word in pattern.finditer(text, *token.span())
+    )
     return [word for word in found if word.letters.isalnum()]
 
 

@@ -18,6 +18,7 @@ from eunoe.tickets.excerpt import clip
 
 MAX_OUTPUT_CHARACTERS: Final = 400_000
 """Twice what is kept: what is cut off here is cut off there again, so that no half of a secret is left."""
+NO_OUTPUT: Final = "[no output]"
 _MAX_OUTPUT_BYTES: Final = 64 * 1024 * 1024
 _HIDDEN_VARIABLES: Final = frozenset(
     ["MEMORY_SAVE_DIR", "EUNOE_STORE", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"]
@@ -40,7 +41,7 @@ class ProgramResult(NamedTuple):
             parts.append(f"[standard error]\n{clip(self.errors, MAX_OUTPUT_CHARACTERS).strip()}")
         if self.trouble:
             parts.append(f"[{self.name} {self.trouble}]")
-        return "\n".join(filter(None, parts)) or "[no output]"
+        return "\n".join(filter(None, parts)) or NO_OUTPUT
 
 
 class Program:

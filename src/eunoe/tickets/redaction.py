@@ -16,6 +16,10 @@ from eunoe.text.languages import STOP_WORDS
 
 REDACTED: Final = "[redacted]"
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]{0,20}m")
+_INVISIBLE: Final = re.compile(r"(?<=[\t\n\r\x1b -~])[\u200b-\u200f\u2060\ufeff\u00ad]+(?=[\t\n\r\x1b -~])")
+"""Signs that nobody sees. Between others than ASCII they have a meaning: they join emoji and Persian letters."""
+_SPACED_BY_NUL: Final = re.compile(r"(?:[^\0]\0{1,3}){4,}")
+"""A text in UTF-16 or UTF-32 that was read as ASCII."""
 _LINE_BREAK: Final = re.compile(r"\n\s*")
 _FRAGMENT: Final = re.compile(r"\{([a-z]+)\}")
 _VALUE_END: Final = re.compile(r"[&;,](?=[\w.-]{1,60}=)|[,;:.)\]}]+$")
@@ -29,11 +33,21 @@ _MIN_RANDOM_CHARACTERS: Final = 28
 _MIN_CHANGES: Final = 0.42
 """The share of neighbours of different kinds in a random word. Of 28 random characters 4 in 100 have less, of 40 fewer
 than 1 in 100; of 440 long words in 79 MB of Python 15 have more, and those are base64."""
-_REMARK_ENDINGS: Final = ("ed", "ing", "able", "ly")
+_OF: Final = "of|for|to|on|in|von|für|de|du|del|da|di|voor|van|для"
+_IS: Final = "is|was|ist|war|lautet|est|era|es|è|é|jest|это|är|er"
+"""How a sentence says what a password is."""
+_SECRET_OBJECT: Final = re.compile(r"""\bkind["']?\s{0,3}:\s{0,3}["']?(?:Sealed)?Secret\b""")
+_DATA_BLOCK: Final = re.compile(
+    r"""(?m)^(?P<indent>[ \t]{0,40})["']?(?:data|stringData)["']?:[ \t]*\n(?:(?P=indent)[ \t]+\S[^\n]*(?:\n|\Z))+"""
+    r"""|["'](?:data|stringData)["']\s{0,9}:\s{0,9}\{[^{}]{0,100000}\}"""
+)
+"""Where Kubernetes keeps secrets, in YAML and in JSON."""
+_DATA_VALUE: Final = re.compile(r"""(?m)(?<=:)[ \t]*(?:"[^"\n]*"|'[^'\n]*'|[^\s"'{},|>][^\s,}]*)|^[ \t]+[^\s:]+$""")
+_REMARK_ENDINGS: Final = ("ed", "ing", "able", "ly", "é", "ée")
 
 
 def redact(text: str) -> str:
-    """Return a text without its secrets, and without the colours of a terminal. Doing it twice changes nothing more.
+    """Return a text without its secrets, colours and invisible signs. Doing it twice changes nothing more.
 
     >>> redact("postgres://shop:hunter2@db/orders refused commit 3f2a9b1")
     'postgres://shop:[redacted]@db/orders refused commit 3f2a9b1'
@@ -41,11 +55,15 @@ def redact(text: str) -> str:
     "DB_PASSWORD=[redacted] API_KEY='[redacted]' src/app.py"
     """
     patterns = _patterns()
-    text = _COLOUR.sub("", text)
+    if "\0" in text:
+        text = _SPACED_BY_NUL.sub(lambda match: match[0].replace("\0", ""), text).replace("\0", "\n")
+    text = _COLOUR.sub("", _INVISIBLE.sub("", text))
     text = patterns.shapes.sub(REDACTED, text)
     for place in patterns.places:
         text = place.sub(_hide_group, text)
     text = patterns.named.sub(_hide_named, text)
+    if _SECRET_OBJECT.search(text):
+        text = _DATA_BLOCK.sub(_hide_data, text)
     return _RANDOM_WORD.sub(_hide_random, text)
 
 
@@ -70,11 +88,11 @@ def _patterns() -> _Patterns:
     named = (
         rf"(?i:(?:{names})(?:[_-]?(?:base|value|string|hash|\d{{1,3}}))?)(?![A-Za-z0-9_-])[\"'\\\])]{{0,4}}"
         r"(?:\s{0,3}:\s{0,3}(?:str|string|String|&str|bytes|SecretStr)(?=\s{0,3}=))?"
-        r"(?:\s{0,3}(?P<sign>=>|:=|={1,2}|:)\s{0,3}|>"
-        r"|(?P<prose>(?:\s{1,3}(?:of|for|to|on|in|von|für)(?:\s{1,3}[^\s:=]{1,60}){1,4}?)?"
-        r"(?:\s{0,3}:|\s{1,3}(?:is|was|ist|war|lautet)):?\s{1,3}))"
+        r"(?:\s{0,3}(?P<sign>=>|:=|={1,2}|[:：＝]|(?:%22)?%3[DdAa](?:%2[02])?)\s{0,3}|>|\s{0,3}[是为為はの]{1,2}\s{0,3}[:：]?"  # noqa: RUF001
+        rf"|(?P<prose>(?:\s{{1,3}}(?:{_OF})(?:\s{{1,3}}[^\s:=]{{1,60}}){{1,4}}?)?"
+        rf"(?:\s{{0,3}}:|\s{{1,3}}(?:{_IS})):?\s{{1,3}}))"
         r"(?:(?P<quote>\\?[\"'`])(?P<quoted>(?:(?P=quote){2}|(?!(?P=quote))[^\r\n]){1,1000})(?P=quote)"
-        rf"|(?P<bare>[^\s\"'`<>]{{1,1000}}(?:{fragments['wrap']}[^\s\"'`<>]{{1,1000}})*))"
+        rf"|\\?[\"'`]?(?P<bare>[^\s\"'`<>]{{1,1000}}(?:{fragments['wrap']}[^\s\"'`<>]{{1,1000}})*))"
     )
     harmless = "|".join(joined(content["harmless"][kind]) for kind in ("code", "placeholder"))
     return _Patterns(
@@ -116,6 +134,11 @@ def _is_secret(match: re.Match[str]) -> bool:
     if has_digit or quoted or match["sign"] in ("=", "=>", ":="):
         return len(value) >= (4 if value.isdigit() else 3)
     return len(value) >= 4 and not value.lower().endswith(_REMARK_ENDINGS)
+
+
+def _hide_data(match: re.Match[str]) -> str:
+    head, sign, block = match[0].partition(":")
+    return f"{head}{sign}{_DATA_VALUE.sub(f' {REDACTED}', block)}"
 
 
 def _hide_random(match: re.Match[str]) -> str:

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -16,11 +17,12 @@ from eunoe.tickets.director import Decision, Director
 from eunoe.tickets.excerpt import clip, last_lines
 from eunoe.tickets.leak_guard import LeakGuard
 from eunoe.tickets.memory import TicketMemory
-from eunoe.tickets.program import MAX_OUTPUT_CHARACTERS
+from eunoe.tickets.program import MAX_OUTPUT_CHARACTERS, NO_OUTPUT
 from eunoe.tickets.redaction import redact
 from eunoe.tickets.run_folder import RunFolder
 from eunoe.tickets.state import RunOutcome, RunState, Step, timestamp
 from eunoe.tickets.ticket import Ticket
+from eunoe.tickets.work import NOTHING, Changes, Work
 from eunoe.tickets.work_folder import WorkFolder
 from eunoe.tickets.worker import Worker
 
@@ -33,6 +35,9 @@ _NOT_SENT: Final = "[not sent: the prompt said nothing but what was recalled; th
 _SECRET_IN_TICKET: Final = (
     "the ticket holds a secret, which is shown to nobody: name the file or the variable that holds it instead"
 )
+_NOTHING_LEFT: Final = "Nothing is left of what changed in the worker's turns, or others have changed it since."
+_NOTHING_TO_CHANGE: Final = "Nothing was changed: the director says that there was nothing to change."
+_ONLY_FAILED: Final = "The worker ended every turn with a failure."
 _NOBODY_LOOKED: Final = "Nobody looked at the result."
 _log = logging.getLogger(__name__)
 
@@ -120,7 +125,7 @@ class Run:
             if note:
                 self._say(note)
                 state.notes.append(note)
-        self._note_baseline(state)
+        self._begin_work(state)
         self._folder.save(state)
         return state
 
@@ -131,13 +136,16 @@ class Run:
         note = f"taken up again after {_turn_count(state)}"
         self._say(note)
         state.notes.append(f"{timestamp()}: {note}")
-        self._note_baseline(state)
+        self._begin_work(state)
         return state
 
-    def _note_baseline(self, state: RunState) -> None:
+    def _begin_work(self, state: RunState) -> None:
         folder = self._work_folder
-        if folder and (state.baseline is None or state.baseline.folder != str(folder.path)):
-            state.baseline = folder.baseline()
+        if folder and (state.work is None or state.work.first.folder != str(folder.path)):
+            try:
+                state.work = Work(folder.look())
+            except InputError as error:
+                state.notes.append(f"nobody can look at the folder: {error}")
 
     def _session(self) -> str:
         return str(getattr(self._worker, "session", ""))
@@ -181,7 +189,7 @@ class Run:
             step.recalled = self._memory.recall_for_ticket(self.ticket)
         self._note_failures(state, step.notes)
         try:
-            decision = self._judge(earlier, step) if earlier else self._director.plan(self.ticket, step.recalled)
+            decision = self._judge(state, step) if earlier else self._director.plan(self.ticket, step.recalled)
             step.prompt = decision.next_prompt and self._without_leaks(state, step, redact(decision.next_prompt))
         finally:
             step.usage += self._director.usage()
@@ -189,18 +197,58 @@ class Run:
         self._folder.save(state)
         self._say(f"director: {one_line(step.summary or step.prompt, _MAX_LINE_CHARACTERS)}")
 
-    def _judge(self, earlier: list[Step], step: Step) -> Decision:
-        """What the director makes of the last answer. If it is complete, the check decides with it."""
+    def _judge(self, state: RunState, step: Step) -> Decision:
+        """What the director makes of the last answer. If it is complete, the check and the folder decide with it."""
+        earlier = state.steps[:-1]
         decision = self._director.judge(self.ticket, earlier, step.recalled)
-        if not decision.complete or not self._check:
+        if not decision.complete:
             return decision
+        missing = self._run_check(state, step) or self._look_again(state, step)
+        return self._director.go_on(self.ticket, earlier, step.recalled, missing) if missing else decision
+
+    def _run_check(self, state: RunState, step: Step) -> str:
+        """What the check wrote, if it failed. The files that it writes are not the worker's."""
+        if not self._check:
+            return ""
+        folder, work = self._work_folder, state.work
+        stamps = folder.stamps(work.files) if folder and work else {}
         result = self._check.run()
         step.check = result.text
+        if folder and work:
+            with suppress(InputError):
+                work.note_check(folder, stamps)
         if result.passed:
             self._say("check: passed")
-            return decision
+            return ""
         self._say_failure("check", result.text)
-        return self._director.go_on(self.ticket, earlier, step.recalled, result.text)
+        return result.text
+
+    def _look_again(self, state: RunState, step: Step) -> str:
+        """What is found in the folder, if nothing is left of what the worker did."""
+        last = state.steps[-2]
+        had_changed = last.changed
+        self._look(state, last, Work.look_again)
+        if not had_changed or last.changed is not False:
+            return ""
+        missing = f"{_NOTHING_LEFT}\n{last.result}"
+        step.check = "\n".join(filter(None, (step.check, missing)))
+        self._say_failure("result", missing)
+        return missing
+
+    def _look(self, state: RunState, step: Step, find: Callable[[Work, WorkFolder, list[str]], Changes]) -> None:
+        """Note what the worker has changed in the folder; nothing, if nobody can look."""
+        if not self._work_folder or not state.work:
+            return
+        try:
+            changes = find(state.work, self._work_folder, self._texts(state))
+            step.result, step.changed = redact(changes.describe()), bool(changes)
+            state.evidence = redact(changes.summarize())
+        except InputError as error:
+            step.result, step.changed, state.evidence = f"Nobody could look at the folder: {error}", None, ""
+
+    def _texts(self, state: RunState) -> list[str]:
+        """What may name files that lie elsewhere."""
+        return [self.ticket.words, *(text for step in state.steps for text in (step.prompt, step.answer or ""))]
 
     def _without_leaks(self, state: RunState, step: Step, prompt: str) -> str:
         """The prompt without recalled text: in the director's other words, else with those parts cut out."""
@@ -227,6 +275,7 @@ class Run:
         else:
             if step.sent:
                 step.notes.append("the run ended before an answer came; the prompt is sent again")
+            self._begin_turn(state, step)
             step.sent = True
             self._folder.save(state)
             self._ask_worker(state, step)
@@ -239,6 +288,13 @@ class Run:
             answer = clip(step.answer or "", _MAX_REASON_CHARACTERS, head=0.0)
             self._end(state, "failed", f"the worker failed {limit} times in a row, at last with: {answer}")
 
+    def _begin_turn(self, state: RunState, step: Step) -> None:
+        if self._work_folder and state.work:
+            try:
+                state.work.begin_turn(self._work_folder, self._texts(state))
+            except InputError as error:
+                step.notes.append(f"nobody could look at the folder before the turn: {error}")
+
     def _ask_worker(self, state: RunState, step: Step) -> None:
         began, cost_before = time.perf_counter(), self._worker_cost()
         try:
@@ -247,13 +303,10 @@ class Run:
             answer = str(error) if isinstance(error, EunoeError) else f"{type(error).__name__}: {error}"
             step.failed = True
         answer = redact(clip(replace_surrogates(answer), MAX_OUTPUT_CHARACTERS))
-        step.answer = clip(answer, _MAX_ANSWER_CHARACTERS).strip() or "[no output]"
+        step.answer = clip(answer, _MAX_ANSWER_CHARACTERS).strip() or NO_OUTPUT
         step.seconds = round(time.perf_counter() - began, 3)
         step.worker_cost = max(0.0, self._worker_cost() - cost_before)
-        if self._work_folder and state.baseline:
-            changes = self._work_folder.changes(state.baseline, (turn.answer or "" for turn in state.turns))
-            step.result, step.changed = redact(changes.describe()), bool(changes)
-            state.evidence = redact(changes.summarize())
+        self._look(state, step, Work.end_turn)
 
     def _worker_cost(self) -> float:
         return float(getattr(self._worker, "cost", 0.0))
@@ -278,8 +331,7 @@ class Run:
         state.outcome, state.reason, state.ended = outcome, reason, timestamp()
         state.summary = next((step.summary for step in reversed(state.steps) if step.summary), "")
         if outcome == "completed":
-            check = state.steps[-1].check.splitlines()[:1]
-            state.evidence = " ".join(filter(None, (state.evidence, *check))) or _NOBODY_LOOKED
+            state.evidence = _evidence(state)
         state.due = self.ticket.document(_lesson(state)) if self._memory else ""
         self._folder.save(state)
 
@@ -304,6 +356,15 @@ def _check_same_file(last: Ticket, ticket: Ticket) -> None:
         raise InputError(
             f"the id {ticket.id} belongs to {last.file}: give {ticket.file} another, as 'id' in its front matter"
         )
+
+
+def _evidence(state: RunState) -> str:
+    """What bears it out that a ticket is complete, and what does not."""
+    found = state.evidence or _NOBODY_LOOKED
+    if found == NOTHING:
+        found = _NOTHING_TO_CHANGE
+    failed = _ONLY_FAILED if all(step.failed for step in state.turns) else ""
+    return " ".join(filter(None, (found, failed, *state.steps[-1].check.splitlines()[:1])))
 
 
 def _lesson(state: RunState) -> str:

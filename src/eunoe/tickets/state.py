@@ -8,8 +8,9 @@ from dataclasses import astuple, dataclass, field
 from typing import Any, Literal, Self
 
 from eunoe.model.time import utc_now
+from eunoe.tickets.program import NO_OUTPUT
 from eunoe.tickets.ticket import Ticket
-from eunoe.tickets.work_folder import Baseline
+from eunoe.tickets.work import Work
 
 RunOutcome = Literal["running", "completed", "failed", "cancelled", "reverted", "interrupted"]
 """A run that is neither ended nor worked on is interrupted; it can be taken up."""
@@ -62,13 +63,18 @@ class Step:
     result: str = ""
     """What was found in the folder after the answer."""
     changed: bool | None = None
-    """Whether anything was changed there since the run began; None if nobody looked."""
+    """Whether the worker has changed anything there; None if nobody looked."""
     check: str = ""
-    """What the check wrote when the director judged the ticket complete."""
+    """What the check wrote when the director judged the ticket complete, and what was missing besides."""
     seconds: float = 0.0
     worker_cost: float = 0.0
     usage: DirectorUsage = field(default_factory=DirectorUsage)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the worker did its part and said something."""
+        return not self.failed and self.answer not in (None, NO_OUTPUT)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
@@ -94,8 +100,8 @@ class RunState:
     model: str = ""
     steps: list[Step] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    baseline: Baseline | None = None
-    """How the folder was when the run began."""
+    work: Work | None = None
+    """What the worker changed in the folder, as far as that can be seen; None if nobody looked."""
     evidence: str = ""
     """What bears the outcome out: what was changed, and whether a check passed."""
     due: str = ""
@@ -107,8 +113,10 @@ class RunState:
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         steps = [Step.from_dict(step) for step in fields["steps"]]
-        baseline = Baseline(**fields["baseline"]) if fields.get("baseline") else None
-        return cls(**{**fields, "ticket": Ticket(**fields["ticket"]), "steps": steps, "baseline": baseline})
+        work = Work.from_dict(fields["work"]) if fields.get("work") else None
+        # Older states have a baseline in the place of `work`.
+        known = {name: value for name, value in fields.items() if name != "baseline"}
+        return cls(**{**known, "ticket": Ticket(**fields["ticket"]), "steps": steps, "work": work})
 
     @property
     def turns(self) -> list[Step]:

@@ -161,7 +161,7 @@ class FrontEnd:
 ACTIONS = st.sampled_from(["append", "append", "edit", "delete", "regenerate", "insert", "repeat"])
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(st.lists(st.tuples(ACTIONS, st.integers(0, 4), st.integers(0, 12)), max_size=25))
 def test_the_log_stays_the_chat_of_the_front_end(steps: list[tuple[str, int, int]]) -> None:
     front_end, chat = FrontEnd(), Chat()

@@ -23,7 +23,7 @@ from eunoe.hosts.langchain.run_scope import lasting_scope, run_scope
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 
-RUNS = 200
+RUNS = 80
 SCOPES = 20
 
 
@@ -171,7 +171,7 @@ def _check_apart(memory: Memory, states: list[Any]) -> None:
     assert len(memory.scopes()) == SCOPES
 
 
-def test_200_runs_in_threads_stay_apart(memory: Memory, shared_agent: Any) -> None:
+def test_many_runs_in_threads_stay_apart(memory: Memory, shared_agent: Any) -> None:
     with ThreadPoolExecutor(16) as pool:
         states = list(pool.map(lambda number: shared_agent.invoke(_run(number)), range(RUNS)))
     _check_apart(memory, states)
@@ -179,6 +179,6 @@ def test_200_runs_in_threads_stay_apart(memory: Memory, shared_agent: Any) -> No
 
 def test_runs_in_one_event_loop_stay_apart(memory: Memory, shared_agent: Any) -> None:
     async def run_all() -> list[Any]:
-        return await asyncio.gather(*(shared_agent.ainvoke(_run(number)) for number in range(RUNS // 4)))
+        return await asyncio.gather(*(shared_agent.ainvoke(_run(number)) for number in range(RUNS // 2)))
 
     _check_apart(memory, asyncio.run(run_all()))

@@ -14,6 +14,7 @@ import anyio
 import pytest
 from mcp import Client
 from tests.support.mcp_client import ANNA, call, stdio_parameters
+from tests.support.waiting import wait_until
 
 import eunoe
 from eunoe.client.discovery import find_local_server
@@ -27,8 +28,8 @@ def served(store: Path) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "eunoe", "serve", "--store", str(store), "--port", "0", "--embedder", "static"]
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env) as process:
-        while not find_local_server(store):
-            assert process.poll() is None
+        wait_until(lambda: find_local_server(store) is not None or process.poll() is not None)
+        assert process.poll() is None
         yield process
         process.send_signal(signal.SIGINT)
 

@@ -40,7 +40,7 @@ class Chunk:
 
 def read_chunks(docs: Any) -> list[Chunk]:
     """Check a list of texts and chunks, which may be HippoRAG's own."""
-    if isinstance(docs, str) or not isinstance(docs, Iterable):
+    if isinstance(docs, str | bytes | Mapping) or not isinstance(docs, Iterable):
         raise InputError("docs must be a list of texts or chunks")
     return [_read_chunk(place, doc) for place, doc in enumerate(docs)]
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from eunoe.errors import InputError
+from eunoe.model.validation import check_count, check_number, check_text, show
 from eunoe.projects import ProjectSettings
 
 _DEFAULT_FOLDER: Final = "outputs"
@@ -27,6 +28,7 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "temperature": 0.0,
 }
 """The settings that are used. The numbers are HippoRAG's own."""
+_MAX_TEMPERATURE: Final = 2.0
 _OTHER_STORE: Final = "vectors are kept in the store itself"
 _REFUSALS: Final = {
     "azure_": "give the OpenAI-compatible address of your resource, https://NAME.openai.azure.com/openai/v1, as "
@@ -65,8 +67,7 @@ class BaseConfig(SimpleNamespace):
 
 def read_config(config: Any, arguments: Mapping[str, Any]) -> BaseConfig:
     """Join a config, which may be HippoRAG's own, and arguments, which count more. Neither is changed."""
-    if isinstance(config, str | os.PathLike):
-        raise InputError(f"global_config is {config!r:.60}, not a config object: for a folder give save_dir=")
+    _check_config(config)
     given = {name: value for name, value in arguments.items() if value is not None}
     chosen = _chosen_settings(config)
     _check(chosen | given)
@@ -74,12 +75,41 @@ def read_config(config: Any, arguments: Mapping[str, Any]) -> BaseConfig:
     if unused:
         _log.warning("these settings of HippoRAG do nothing here: %s", ", ".join(unused))
     used = {name: value for name in _DEFAULTS if (value := getattr(config, name, None)) is not None}
-    return BaseConfig(**used | given)
+    return BaseConfig(**_check_values(used | given))
+
+
+def _check_config(config: Any) -> None:
+    if isinstance(config, str | os.PathLike):
+        raise InputError(f"global_config is {show(config)}, not a config object: for a folder give save_dir=")
+    if isinstance(config, Mapping):
+        raise InputError("global_config is a mapping, not a config object: give BaseConfig(**settings)")
+    has_fields = hasattr(config, "__dict__") or is_dataclass(config)
+    if config is not None and (callable(config) or not has_fields):
+        raise InputError(f"global_config is {show(config)}, not a config object: give a BaseConfig")
+
+
+def _check_values(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Check the settings that are used; other fields of the object are not looked at."""
+    checked = dict(settings)
+    for name, default in _DEFAULTS.items():
+        if name not in checked:
+            continue
+        if isinstance(default, str):
+            value = checked[name]
+            checked[name] = check_text(os.fspath(value) if isinstance(value, os.PathLike) else value, name)
+        elif isinstance(default, int):
+            check_count(checked[name], name)
+        else:
+            check_number(checked[name], name, 0.0, _MAX_TEMPERATURE)
+    if checked.get("save_dir", "").isspace():
+        raise InputError("save_dir is blank: name a folder")
+    return checked
 
 
 def _chosen_settings(config: Any) -> dict[str, Any]:
     """The settings of a config that somebody chose: of a dataclass those that differ from its defaults."""
-    settings = {name: value for name, value in getattr(config, "__dict__", {}).items() if value is not None}
+    names = [each.name for each in fields(config)] if is_dataclass(config) else getattr(config, "__dict__", {})
+    settings = {name: value for name in names if (value := getattr(config, name)) is not None}
     if isinstance(config, BaseConfig):
         return {name: value for name, value in settings.items() if value != _DEFAULTS.get(name)}
     if not is_dataclass(config):

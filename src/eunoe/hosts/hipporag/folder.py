@@ -113,12 +113,31 @@ def import_projects(
     memory: ProjectMemory, folder: str | Path, *, progress: Callable[[int], None] | None = None
 ) -> dict[str, HippoReport]:
     """Bring in every HippoRAG folder in a folder, each into the project of its name."""
+    folders = find_projects(folder)
+    return {path.name: import_folder(memory, path.name, path, progress=progress) for path in folders}
+
+
+def find_projects(folder: str | Path) -> list[Path]:
+    """The folders of HippoRAG in a folder. There is at least one, else it raises `InputError`."""
     folders = project_folders(Path(folder))
     if not folders and is_hipporag_folder(Path(folder)):
         raise InputError(f"{folder} is the save_dir of one HippoRAG: name the project that its documents go to")
     if not folders:
         raise InputError(f"{folder} holds no folder of HippoRAG")
-    return {path.name: import_folder(memory, path.name, path, progress=progress) for path in folders}
+    return folders
+
+
+def check_folder(folder: str | Path) -> None:
+    """Raise `InputError` if a folder holds no documents of HippoRAG that can be read here."""
+    path = Path(folder)
+    has_openie, has_chunks = bool(find_files(path, OPENIE_FILES)), bool(find_files(path, CHUNK_FILES))
+    if not has_openie and not has_chunks:
+        wanted = f"{OPENIE_FILES[0]} and no {CHUNK_FILES[0]}"
+        several = ", ".join(each.name for each in project_folders(path))
+        hint = f" (there are {several})" if several else ""
+        raise InputError(f"{folder} holds no {wanted}: name the save_dir of one HippoRAG{hint}")
+    if not has_openie and not _has_pyarrow():
+        raise InputError(f"{folder} holds its documents in parquet files only: {_NO_PYARROW}")
 
 
 class HippoReader:
@@ -129,14 +148,8 @@ class HippoReader:
         self.problems = Problems()
         self.unread: list[str] = []
         self._chunk_ids: dict[str, HippoPassage] = {}
+        check_folder(folder)
         openie_files, chunk_files = find_files(folder, OPENIE_FILES), find_files(folder, CHUNK_FILES)
-        if not openie_files and not chunk_files:
-            wanted = f"{OPENIE_FILES[0]} and no {CHUNK_FILES[0]}"
-            several = ", ".join(path.name for path in project_folders(folder))
-            hint = f" (there are {several})" if several else ""
-            raise InputError(f"{folder} holds no {wanted}: name the save_dir of one HippoRAG{hint}")
-        if not openie_files and not _has_pyarrow():
-            raise InputError(f"{folder} holds its documents in parquet files only: {_NO_PYARROW}")
         readers = ((self._read_openie, openie_files), (self._read_chunks, chunk_files))
         for read, files in (*readers, (self._read_metadata, find_files(folder, METADATA_FILES))):
             for path in files:

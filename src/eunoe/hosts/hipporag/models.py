@@ -7,6 +7,7 @@ from typing import Any, Final
 from eunoe.embed.adapters import CheckedEmbedder
 from eunoe.errors import InputError
 from eunoe.llm import Prompt, Reply
+from eunoe.model.validation import show
 
 _QUERY_INSTRUCTION: Final = "Given a question, find the documents that help to answer it."
 
@@ -34,9 +35,11 @@ def adapt_llm(model: Any) -> Any:
 
 def adapt_embedder(model: Any, identity: str | None) -> Any:
     """What `eunoe.open` takes as an embedder. Vectors of HippoRAG's models are told apart by `index_identity`."""
+    if identity is not None and not isinstance(identity, str):
+        raise InputError(f"index_identity is {show(identity)}: it must be a text")
     if not callable(getattr(model, "batch_encode", None)) or callable(getattr(model, "embed", None)):
         return model
-    if not isinstance(identity, str) or not identity.strip():
+    if not identity or not identity.strip():
         raise InputError("embedding_model needs index_identity: a name by which its vectors are known")
     return CheckedEmbedder(
         f"hipporag:{identity.strip()}",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -20,6 +21,7 @@ from eunoe.hosts.hipporag.solutions import QuerySolution, answer_figures, recall
 from eunoe.llm import Llm, load_llm
 from eunoe.llm.models import asking_for
 from eunoe.model.scope import Scope
+from eunoe.model.validation import show
 from eunoe.projects import ProjectMemory
 from eunoe.text.normalize import replace_surrogates
 
@@ -48,7 +50,7 @@ class HippoRAG:
     def __init__(
         self,
         global_config: Any = None,
-        save_dir: str | None = None,
+        save_dir: str | os.PathLike[str] | None = None,
         llm_model_name: str | None = None,
         llm_base_url: str | None = None,
         embedding_model_name: str | None = None,
@@ -66,6 +68,7 @@ class HippoRAG:
         **others: Any,
     ) -> None:
         _check_names(others)
+        _check_preprocessor(text_preprocessor)
         self.global_config = read_config(
             global_config,
             {
@@ -161,7 +164,9 @@ class HippoRAG:
     def qa(self, queries: Sequence[QuerySolution]) -> tuple[list[QuerySolution], list[str], list[dict[str, Any]]]:
         """Have the language model answer from documents that were retrieved before."""
         llm, config = self._require_llm(), self.global_config
-        solutions = list(queries)
+        solutions = _check_list(queries, "queries")
+        if not all(isinstance(solution, QuerySolution) for solution in solutions):
+            raise InputError("queries must be solutions, as retrieve gives them: rag_qa takes questions")
         messages, usages = [], []
         with asking_for(self._scope):
             for solution in solutions:
@@ -195,6 +200,8 @@ class HippoRAG:
 
     def migrate(self, folder: str | Path | None = None) -> HippoReport:
         """Bring in the documents that HippoRAG itself left in a folder, the save_dir if none is named."""
+        if folder is not None and not isinstance(folder, str | os.PathLike):
+            raise InputError(f"folder is {show(folder)}: it must be the path of a folder")
         return import_folder(self.memory, self.project, folder or self._settings.save_dir)
 
     def close(self) -> None:
@@ -215,7 +222,7 @@ class HippoRAG:
         gold_docs: Sequence[Sequence[str]] | None,
     ) -> Any:
         questions = _check_texts(queries, "queries")
-        _check_length(questions, gold_docs, "gold_docs")
+        gold = _check_gold(questions, gold_docs, "gold_docs")
         count = self.global_config.retrieval_top_k if num_to_retrieve is None else num_to_retrieve
         results = memory.retrieve(self.project, questions, count)
         described = described_by(self.memory, self.project, [id for result in results for id in result["ids"]])
@@ -229,10 +236,10 @@ class HippoRAG:
             )
             for result in results
         ]
-        if gold_docs is None:
+        if gold is None:
             return solutions
-        for solution, gold in zip(solutions, gold_docs, strict=True):
-            solution.gold_docs = list(gold)
+        for solution, docs in zip(solutions, gold, strict=True):
+            solution.gold_docs = docs
         return solutions, recall_figures(solutions)
 
     def _answer(
@@ -243,18 +250,18 @@ class HippoRAG:
         gold_answers: Sequence[Sequence[str]] | None,
     ) -> Any:
         self._require_llm()
-        _check_length(queries, gold_docs, "gold_docs")
-        _check_length(queries, gold_answers, "gold_answers")
+        solutions: Any = _check_list(queries, "queries")
+        _check_gold(solutions, gold_docs, "gold_docs")
+        gold = _check_gold(solutions, gold_answers, "gold_answers")
         recall = None
-        solutions: Any = list(queries)
-        if not all(isinstance(query, QuerySolution) for query in queries):
-            solutions = retrieve(queries, gold_docs=gold_docs)
+        if not all(isinstance(query, QuerySolution) for query in solutions):
+            solutions = retrieve(solutions, gold_docs=gold_docs)
             solutions, recall = solutions if gold_docs is not None else (solutions, None)
         answered = self.qa(solutions)
-        if gold_answers is None:
+        if gold is None:
             return answered
-        for solution, answers in zip(solutions, gold_answers, strict=True):
-            solution.gold_answers = list(answers)
+        for solution, answers in zip(solutions, gold, strict=True):
+            solution.gold_answers = answers
         return *answered, recall, answer_figures(solutions)
 
     def _require_llm(self) -> Llm:
@@ -277,14 +284,29 @@ def _check_names(others: dict[str, Any]) -> None:
         raise InputError(f"HippoRAG takes no argument {', '.join(unknown)}")
 
 
-def _check_texts(values: Any, name: str) -> list[str]:
-    if isinstance(values, str) or not all(isinstance(value, str) for value in values):
+def _check_preprocessor(preprocessor: Any) -> None:
+    if preprocessor is not None and not callable(getattr(preprocessor, "preprocess", None)):
+        raise InputError(f"text_preprocessor is {show(preprocessor)}: it must be an object with preprocess(docs)")
+
+
+def _check_list(values: Any, name: str) -> list[Any]:
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InputError(f"{name} must be a list of texts")
-    return list(map(replace_surrogates, values))
+    return list(values)
 
 
-def _check_length(queries: Sequence[Any], gold: Sequence[Any] | None, name: str) -> None:
-    if isinstance(queries, str):
-        raise InputError("queries must be a list of texts")
-    if gold is not None and len(gold) != len(queries):
-        raise InputError(f"{name} has {len(gold)} entries for {len(queries)} questions")
+def _check_texts(values: Any, name: str) -> list[str]:
+    texts = _check_list(values, name)
+    if not all(isinstance(value, str) for value in texts):
+        raise InputError(f"{name} must be a list of texts")
+    return list(map(replace_surrogates, texts))
+
+
+def _check_gold(queries: Sequence[Any], gold: Any, name: str) -> list[list[str]] | None:
+    """A list of texts for each question; None if nobody gave any."""
+    if gold is None:
+        return None
+    entries = _check_list(gold, name)
+    if len(entries) != len(queries):
+        raise InputError(f"{name} has {len(entries)} entries for {len(queries)} questions")
+    return [_check_texts(entry, f"{name}[{place}]") for place, entry in enumerate(entries)]

@@ -1,0 +1,104 @@
+"""What git says of a folder. Nothing is written into its repository, and no program that it names is run for a diff."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterable, Iterator
+from pathlib import Path
+from typing import Final, Self
+
+from eunoe.errors import InputError
+from eunoe.tickets.program import Program
+
+_GIT_SECONDS: Final = 60.0
+_SETTINGS: Final = ("--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
+_DIFF: Final = ("-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-relative")
+_EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+"""What git calls a tree without files, and what a repository without a commit is compared with."""
+_COMMIT_MARK: Final = "\1"
+
+
+class GitFolder:
+    """A folder in a repository. Paths are given as they stand below its root."""
+
+    def __init__(self, path: Path, root: Path) -> None:
+        self.root = root
+        self._path = path
+
+    @classmethod
+    def find(cls, path: Path) -> Self | None:
+        """Return the folder as git knows it; None if it is in no repository, or there is no git."""
+        folder = cls(path, path)
+        try:
+            folder.root = Path(folder._ask("rev-parse", "--show-toplevel").splitlines()[0])
+        except (InputError, IndexError):
+            return None
+        return folder
+
+    def head(self) -> str:
+        """The last commit; nothing in a repository without one."""
+        try:
+            return self._ask("rev-parse", "--quiet", "--verify", "HEAD").strip()
+        except InputError:
+            return ""
+
+    def uncommitted(self) -> dict[str, bool]:
+        """The paths that differ from the last commit, and whether git does not know them."""
+        listed = self._ask("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames").split("\0")
+        return {entry[3:]: entry.startswith("??") for entry in listed if len(entry) > 3}
+
+    def differing(self, commit: str) -> list[str]:
+        """The paths that git knows and that differ from a commit."""
+        return self._names("diff", "--name-only", *_DIFF, commit or _EMPTY_TREE, "--")
+
+    def differing_between(self, one: str, other: str) -> list[str]:
+        if one == other:
+            return []
+        return self._names("diff", "--name-only", *_DIFF, one or _EMPTY_TREE, other or _EMPTY_TREE, "--")
+
+    def line_counts(self, commit: str) -> dict[str, str]:
+        """The paths that differ from a commit, with the lines that were added and removed."""
+        return dict(_read_counts(self._ask("diff", "--numstat", *_DIFF, commit or _EMPTY_TREE, "--").split("\0")))
+
+    def commits_made(self, since: str, until: str, seconds: int) -> dict[str, list[str]]:
+        """The commits of a range that are not older than a time, each with the paths that it changes itself.
+
+        A commit that changes nothing is left out, and so is a merge without changes of its own.
+        """
+        if since == until:
+            return {}
+        reach = f"{since}..{until}" if since else until
+        options = ("-z", "--cc", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", f"--since={seconds}")
+        made: dict[str, list[str]] = {}
+        commit = ""
+        for entry in self._ask("log", "--no-show-signature", *options, f"--format={_COMMIT_MARK}%H", reach, "--").split(
+            "\0"
+        ):
+            if entry.startswith(_COMMIT_MARK):
+                commit = entry[1:]
+            elif name := entry.removeprefix("\n"):
+                made.setdefault(commit, []).append(name)
+        return made
+
+    def subjects(self, since: str, commits: Container[str]) -> list[str]:
+        """Short names and first lines of those of these commits that lie between another and now, newest first."""
+        reach = f"{since}..HEAD" if since else "HEAD"
+        listed = self._ask("log", "--no-show-signature", "--format=%H %h %s", reach, "--").splitlines()
+        return [rest for commit, _, rest in (line.partition(" ") for line in listed) if commit in commits]
+
+    def _names(self, *arguments: str) -> list[str]:
+        return [name for name in self._ask(*arguments).split("\0") if name]
+
+    def _ask(self, *arguments: str) -> str:
+        result = Program("git", self._path, _GIT_SECONDS).run([*_SETTINGS, *arguments])
+        if result.trouble:
+            raise InputError(f"git {arguments[0]} {result.trouble} in {os.fspath(self._path)}")
+        return result.output
+
+
+def _read_counts(entries: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for entry in entries:
+        added, _, rest = entry.partition("\t")
+        removed, _, path = rest.partition("\t")
+        if path:
+            yield path, "(binary)" if added == "-" else f"+{added} -{removed}"

@@ -1,0 +1,341 @@
+"""Attempts to have a ticket called complete although the worker did nothing: each is refused, or said in the lesson."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.checkouts import git, make_checkout, write_files
+
+from eunoe.errors import LlmError
+from eunoe.llm.scripted import ScriptedLlm as Model
+from eunoe.tickets import Check, Director, Run, RunFolder, RunState, ScriptedWorker, Ticket, WorkerError, WorkFolder
+
+TICKET = Ticket("login", "Fix the login", "Names with blanks are refused. See /var/log/login.", "shop")
+PLAN = {"complete": False, "summary": "Find the check.", "next_prompt": "Trim names before the check."}
+MORE = {"complete": False, "summary": "Not yet.", "next_prompt": "Now really do it."}
+COMPLETE = {"complete": True, "summary": "Names are trimmed.", "next_prompt": "", "nothing_to_change": False}
+NO_CHANGE = {"complete": True, "summary": "It is by design.", "next_prompt": "", "nothing_to_change": True}
+NOTHING_DONE = "nothing was changed, so that complete must be false"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return make_checkout(tmp_path / "shop", {"forms.py": "name = raw\n", ".gitignore": "build/\n"})
+
+
+@pytest.fixture(params=["git", "no git"])
+def any_folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    files = {"forms.py": "name = raw\n"}
+    if request.param == "git":
+        return make_checkout(tmp_path / "shop", files)
+    write_files(tmp_path / "plain", files)
+    return tmp_path / "plain"
+
+
+def python_check(shop: Path, code: str) -> Check:
+    return Check(shlex.join([sys.executable, "-c", code]), directory=shop)
+
+
+def run(folder: RunFolder, shop: Path, decisions: Any, answers: Any, **options: Any) -> RunState:
+    """Run the ticket; a decision may be a function, which is called while the director thinks."""
+    made = iter(decisions)
+
+    def decide(prompt: object) -> Any:
+        decision = next(made, COMPLETE)
+        return decision() if callable(decision) else decision
+
+    worker = ScriptedWorker(answers)
+    work_folder = WorkFolder(shop, [folder.path])
+    return Run(TICKET, Director(Model(decide)), worker, folder, work_folder=work_folder, **options).finish()
+
+
+def while_deciding(action: Callable[[], object], decision: Any) -> Callable[[], Any]:
+    def decide() -> Any:
+        action()
+        return decision
+
+    return decide
+
+
+def assert_refused(folder: RunFolder, shop: Path, answers: Any, *decisions: Any, **options: Any) -> None:
+    with pytest.raises(LlmError, match=NOTHING_DONE):
+        run(folder, shop, decisions or [PLAN], answers, **options)
+    assert folder.get("shop", "login").outcome == "running"
+
+
+class TestWhatTheWorkerLeft:
+    def test_the_same_words_written_again(self, folder: RunFolder, any_folder: Path) -> None:
+        def answer(prompt: str) -> str:
+            (any_folder / "forms.py").write_text("name = raw\n")
+            os.utime(any_folder / "forms.py")
+            return "done"
+
+        assert_refused(folder, any_folder, answer)
+
+    def test_a_change_that_it_took_back(self, folder: RunFolder, any_folder: Path) -> None:
+        texts = iter(["name = raw.strip()\n", "name = raw\n"])
+
+        def answer(prompt: str) -> str:
+            (any_folder / "forms.py").write_text(next(texts))
+            return "done"
+
+        assert_refused(folder, any_folder, answer, PLAN, MORE)
+
+    def test_a_file_changed_before_that_is_touched(self, folder: RunFolder, shop: Path) -> None:
+        (shop / "forms.py").write_text("name = mine\n")
+
+        def answer(prompt: str) -> str:
+            os.utime(shop / "forms.py", ns=(5, 5))
+            return "done"
+
+        assert_refused(folder, shop, answer)
+
+    def test_what_it_puts_away_of_somebody_else(self, folder: RunFolder, shop: Path) -> None:
+        (shop / "forms.py").write_text("name = mine\n")
+
+        def answer(prompt: str) -> str:
+            git(shop, "stash")
+            return "done"
+
+        assert_refused(folder, shop, answer)
+        found = folder.get("shop", "login").steps[0].result
+        assert "Not counted, because an older commit has them so: forms.py." in found
+
+    def test_ignored_files_and_caches(self, folder: RunFolder, shop: Path) -> None:
+        def answer(prompt: str) -> str:
+            write_files(shop, {"build/out.txt": "x", "__pycache__/forms.pyc": "x", "lib/.mypy_cache/x.json": "x"})
+            return "done"
+
+        assert_refused(folder, shop, answer)
+
+    def test_commits_that_change_nothing(self, folder: RunFolder, shop: Path) -> None:
+        def answer(prompt: str) -> str:
+            git(shop, "commit", "-q", "--allow-empty", "-m", "Fix the login")
+            git(shop, "commit", "-q", "--amend", "--allow-empty", "-m", "Fix the login!")
+            return "committed"
+
+        assert_refused(folder, shop, answer)
+
+    def test_another_message_for_an_old_commit(self, folder: RunFolder, shop: Path) -> None:
+        def answer(prompt: str) -> str:
+            git(shop, "commit", "-q", "--amend", "-m", "Fix the login")
+            return "committed"
+
+        assert_refused(folder, shop, answer)
+
+    def test_a_commit_that_is_taken_back_by_another(self, folder: RunFolder, shop: Path) -> None:
+        def answer(prompt: str) -> str:
+            if prompt == PLAN["next_prompt"]:
+                (shop / "forms.py").write_text("name = raw.strip()\n")
+                git(shop, "commit", "-qam", "Fix the login")
+            else:
+                git(shop, "revert", "--no-edit", "HEAD")
+            return "committed"
+
+        assert_refused(folder, shop, answer, PLAN, MORE)
+
+    @pytest.mark.parametrize("way", [["merge", "-q", "--ff-only", "theirs"], ["switch", "-q", "theirs"]])
+    def test_commits_of_others(self, folder: RunFolder, shop: Path, way: list[str]) -> None:
+        commit_earlier(shop)
+
+        def answer(prompt: str) -> str:
+            git(shop, *way)
+            return "done"
+
+        assert_refused(folder, shop, answer)
+
+    def test_a_merge_of_others_and_what_is_done_besides(self, folder: RunFolder, shop: Path) -> None:
+        commit_earlier(shop)
+        write_files(shop, {"own.py": "own\n"})
+        git(shop, "add", "own.py")
+        git(shop, "commit", "-qm", "Own")
+
+        def answer(prompt: str) -> str:
+            if prompt == PLAN["next_prompt"]:
+                git(shop, "merge", "-q", "--no-edit", "theirs")
+            else:
+                (shop / "own.py").write_text("really\n")
+                git(shop, "commit", "-qam", "Really")
+            return "done"
+
+        state = run(folder, shop, [PLAN, COMPLETE, MORE, COMPLETE], answer)
+        assert "nothing changed" in state.steps[0].result
+        assert "Not counted, because an older commit has them so: forms.py." in state.steps[0].result
+        assert state.evidence == f"Changed: own.py; commits: {git(shop, 'rev-parse', '--short', 'HEAD')}."
+
+    def test_files_of_the_director(self, shop: Path) -> None:
+        def answer(prompt: str) -> str:
+            write_files(shop, {"memory.db-wal": "x", "memory.db.indexes/x": "x"})
+            return "done"
+
+        folder = RunFolder(shop / "logs")
+        work_folder = WorkFolder(shop, [folder.path, shop / "memory.db"])
+        job = Run(
+            TICKET, Director(Model([PLAN, *[COMPLETE] * 3])), ScriptedWorker(answer), folder, work_folder=work_folder
+        )
+        with pytest.raises(LlmError, match=NOTHING_DONE):
+            job.finish()
+
+
+def commit_earlier(shop: Path) -> None:
+    """A branch with a commit of another day."""
+    git(shop, "switch", "-qc", "theirs")
+    (shop / "forms.py").write_text("name = theirs\n")
+    git(shop, "-c", "user.name=Eva", "commit", "-qam", "Theirs", GIT_COMMITTER_DATE="2024-01-01T00:00:00Z")
+    git(shop, "switch", "-q", "-")
+
+
+class TestWhatOthersDo:
+    def test_a_change_while_the_director_thinks(self, folder: RunFolder, any_folder: Path) -> None:
+        decide = while_deciding(lambda: (any_folder / "forms.py").write_text("theirs\n"), MORE)
+        assert_refused(folder, any_folder, ["done", "done"], PLAN, decide)
+        assert "while the worker was not at work: forms.py." in folder.get("shop", "login").steps[1].result
+
+    def test_a_commit_while_the_director_thinks(self, folder: RunFolder, shop: Path) -> None:
+        def commit() -> None:
+            (shop / "forms.py").write_text("theirs\n")
+            git(shop, "commit", "-qam", "Theirs")
+
+        assert_refused(folder, shop, ["done", "done"], PLAN, while_deciding(commit, MORE))
+
+    def test_a_change_before_a_run_is_taken_up(self, folder: RunFolder, any_folder: Path) -> None:
+        with pytest.raises(LlmError):
+            run(folder, any_folder, [PLAN, {}, {}, {}], ["I will."])
+        (any_folder / "forms.py").write_text("theirs\n")
+        assert_refused(folder, any_folder, ["done"], MORE)
+
+    def test_a_named_file_that_changes_by_itself(self, folder: RunFolder, shop: Path, tmp_path: Path) -> None:
+        log = tmp_path / "server.log"
+        log.write_text("started\n")
+
+        def write() -> None:
+            with log.open("a") as file:
+                file.write("still running\n")
+
+        def answer(prompt: str) -> str:
+            write()
+            return f"See {log}."
+
+        decisions = [PLAN, while_deciding(write, COMPLETE), MORE, while_deciding(write, COMPLETE)]
+        assert_refused(folder, shop, answer, *decisions)
+        assert "Nothing is left of what changed" in folder.get("shop", "login").steps[1].check
+
+    def test_a_named_file_that_was_touched(self, folder: RunFolder, shop: Path, tmp_path: Path) -> None:
+        notes = tmp_path / "notes.md"
+        notes.write_text("old\n")
+
+        def answer(prompt: str) -> str:
+            if prompt == MORE["next_prompt"]:
+                os.utime(notes)
+            return f"See {notes}."
+
+        os.utime(notes, ns=(5, 5))
+        assert_refused(folder, shop, answer, PLAN, MORE)
+
+    def test_work_that_somebody_takes_back(self, folder: RunFolder, shop: Path) -> None:
+        def answer(prompt: str) -> str:
+            (shop / "forms.py").write_text("name = raw.strip()\n")
+            return "done"
+
+        decisions = [PLAN, while_deciding(lambda: git(shop, "checkout", "forms.py"), COMPLETE), MORE, COMPLETE]
+        state = run(folder, shop, decisions, answer)
+        assert "Nothing is left of what changed" in state.steps[1].check
+        assert (state.outcome, len(state.turns)) == ("completed", 2)
+
+
+class TestWhatTheCheckWrites:
+    CODE = "import pathlib; pathlib.Path('report.xml').write_text('passed'); pathlib.Path('junit.txt').touch()"
+
+    def test_its_files_are_no_work(self, folder: RunFolder, any_folder: Path) -> None:
+        check = python_check(any_folder, self.CODE + "; raise SystemExit(1)")
+
+        def answer(prompt: str) -> str:
+            if prompt == PLAN["next_prompt"]:
+                (any_folder / "forms.py").write_text("name = raw.strip()\n")
+            elif prompt == MORE["next_prompt"]:
+                (any_folder / "forms.py").write_text("name = raw\n")
+            return "done"
+
+        assert_refused(folder, any_folder, answer, PLAN, COMPLETE, MORE, check=check)
+
+    def test_a_worker_that_only_runs_the_check_has_done_nothing(self, folder: RunFolder, any_folder: Path) -> None:
+        check = python_check(any_folder, self.CODE)
+
+        def answer(prompt: str) -> str:
+            check.run()
+            return "all tests pass"
+
+        assert_refused(folder, any_folder, answer, PLAN, COMPLETE, MORE, check=check)
+        step = folder.get("shop", "login").steps[1]
+        assert "junit.txt, report.xml" in step.check
+        assert "Nothing is left of what changed" in step.check
+
+    def test_a_file_that_the_worker_changed_counts_though_the_check_formats_it(
+        self, folder: RunFolder, shop: Path
+    ) -> None:
+        check = python_check(shop, "import pathlib; pathlib.Path('forms.py').write_text('name = raw.strip()\\n')")
+
+        def answer(prompt: str) -> str:
+            (shop / "forms.py").write_text("name = raw.strip( )\n")
+            return "done"
+
+        state = run(folder, shop, [PLAN, COMPLETE], answer, check=check)
+        assert state.evidence.startswith("Changed: forms.py. The check ")
+
+
+class TestWhatTheWorkerSays:
+    def test_nothing(self, folder: RunFolder, shop: Path) -> None:
+        with pytest.raises(LlmError, match="the worker has not answered yet"):
+            run(folder, shop, [PLAN, NO_CHANGE, NO_CHANGE, NO_CHANGE], [" \n"])
+
+    def test_only_failures_though_the_check_passes(self, folder: RunFolder, shop: Path) -> None:
+        check = python_check(shop, "print('passed')")
+        with pytest.raises(LlmError, match="the worker has not answered yet"):
+            run(folder, shop, [PLAN, NO_CHANGE, NO_CHANGE, NO_CHANGE], [WorkerError("no login")], check=check)
+
+    def test_a_director_that_sees_nothing_to_change_is_named(self, folder: RunFolder, shop: Path) -> None:
+        state = run(folder, shop, [PLAN, NO_CHANGE], ["It is by design."])
+        assert state.evidence == "Nothing was changed: the director says that there was nothing to change."
+
+    def test_work_of_a_worker_that_always_failed_is_said_to_be_so(self, folder: RunFolder, shop: Path) -> None:
+        def answer(prompt: str) -> str:
+            (shop / "forms.py").write_text("name = raw.strip()\n")
+            raise WorkerError("killed")
+
+        state = run(folder, shop, [PLAN, COMPLETE], answer)
+        assert state.evidence == "Changed: forms.py. The worker ended every turn with a failure."
+
+
+class TestWhatIsWork:
+    def test_what_a_killed_worker_did_counts_when_it_is_taken_up(self, folder: RunFolder, any_folder: Path) -> None:
+        def answer(prompt: str) -> str:
+            (any_folder / "forms.py").write_text("name = raw.strip()\n")
+            raise SystemExit(143)
+
+        with pytest.raises(SystemExit):
+            run(folder, any_folder, [PLAN], answer)
+        state = run(folder, any_folder, [COMPLETE], ["It is done already."])
+        assert state.evidence == "Changed: forms.py."
+
+    def test_a_removed_file_counts(self, folder: RunFolder, any_folder: Path) -> None:
+        write_files(any_folder, {"draft.md": "mine"})
+
+        def answer(prompt: str) -> str:
+            (any_folder / "draft.md").unlink()
+            return "removed"
+
+        assert run(folder, any_folder, [PLAN, COMPLETE], answer).evidence == "Changed: draft.md."
+
+    def test_work_outside_is_named_as_such(self, folder: RunFolder, shop: Path, tmp_path: Path) -> None:
+        def answer(prompt: str) -> str:
+            (tmp_path / "notes.md").write_text("new")
+            return f"I wrote {tmp_path}/notes.md."
+
+        state = run(folder, shop, [PLAN, COMPLETE], answer)
+        assert state.evidence == f"Changed outside of the folder, where nobody can say by whom: {tmp_path}/notes.md."
