@@ -19,7 +19,7 @@ from eunoe.server.metrics import Metrics
 from eunoe.server.middleware.observation import ObservationMiddleware
 from eunoe.server.tracing import Tracing
 
-SECRET = "Anna's PIN is 4711."
+SECRET = "Anna's PIN is swordfish."
 
 
 def test_metrics_count_requests_and_memories(server: LiveServer) -> None:
@@ -53,7 +53,7 @@ def test_a_request_is_logged_without_contents(server: LiveServer, caplog: pytest
     records = _requests(caplog)
     lines = [formatter.format(record) for record in records for formatter in (TextFormatter(), JsonFormatter())]
     for line in lines:
-        assert "4711" not in line
+        assert "swordfish" not in line
         assert "anna" not in line
         assert server.owner not in line
     fields = json.loads(lines[1])
@@ -71,7 +71,7 @@ def test_a_fault_is_logged_with_where_and_without_what() -> None:
         line = formatter.format(record)
         assert "RuntimeError" in line
         assert "test_observation.py" in line
-        assert "4711" not in line.replace("SECRET", "")
+        assert "swordfish" not in line.replace("SECRET", "")
 
 
 async def _answer(scope: Scope, receive: Receive, send: Send) -> None:

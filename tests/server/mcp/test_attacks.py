@@ -47,7 +47,7 @@ async def test_wrong_types_are_refused_in_words_and_never_a_fault(connect: Conne
     ],
 )
 async def test_a_model_cannot_name_another_scope(connect: Connect, memory, scope):
-    secret = memory.remember(BOB, "Bob's PIN is 4711.").id
+    secret = memory.remember(BOB, "Bob's PIN is swordfish.").id
     async with connect() as client:
         for name, arguments in (
             ("recall", {"query": "PIN"}),
@@ -59,16 +59,16 @@ async def test_a_model_cannot_name_another_scope(connect: Connect, memory, scope
             ("forget", {"ids": [secret]}),
             ("forget", {"words": "PIN"}),
         ):
-            assert "4711" not in await refusal(client, name, **arguments, scope=scope)
+            assert "swordfish" not in await refusal(client, name, **arguments, scope=scope)
         for kind in ("streams", "summaries"):
             with pytest.raises(MCPError):
                 await client.read_resource(f"eunoe://{kind}/{scope.replace('/', '%2F').replace('=', '%3D')}")
     assert memory.scopes() == [BOB]
-    assert [item.text for item in memory.list(BOB).items] == ["Bob's PIN is 4711."]
+    assert [item.text for item in memory.list(BOB).items] == ["Bob's PIN is swordfish."]
 
 
 async def test_ids_of_others_are_not_found(connect: Connect, memory):
-    secret = memory.remember(BOB, "Bob's PIN is 4711.").id
+    secret = memory.remember(BOB, "Bob's PIN is swordfish.").id
     async with connect() as client:
         unknown = await refusal(client, "get", ids=["0" * 24])
         assert (await refusal(client, "get", ids=[secret])).replace(secret, "0" * 24) == unknown

@@ -52,7 +52,7 @@ async def test_a_key_reaches_its_tenant_and_its_scopes_only(server: LiveServer, 
     async with connected(server, mode, acme) as client:
         (tool, *_) = (await client.list_tools()).tools
         assert tool.input_schema["properties"]["scope"]["description"] == "default user=anna"
-        kept = await call(client, "remember", text="Anna's PIN is 4711.")
+        kept = await call(client, "remember", text="Anna's PIN is swordfish.")
         assert (await call(client, "recall", query="PIN"))["memories"]
         assert await refusal(client, "recall", query="PIN", scope="user=bob")
         assert await refusal(client, "recall", query="PIN", scope="tenant=beta/user=anna")
@@ -68,7 +68,7 @@ async def test_a_key_reaches_its_tenant_and_its_scopes_only(server: LiveServer, 
         for uri in ("eunoe://streams/user%3Danna", "eunoe://streams/tenant%3Dacme%2Fuser%3Danna"):
             with pytest.raises(MCPError) as caught:
                 await client.read_resource(uri)
-            assert "4711" not in str(caught.value)
+            assert "swordfish" not in str(caught.value)
 
 
 async def test_a_key_is_listed_what_it_may_call(server: LiveServer, mode: str):
