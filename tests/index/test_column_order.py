@@ -1,4 +1,4 @@
-"""The order of a column: whatever was added and taken out, a look-up finds what stands there."""
+"""The order of a table: whatever was added and taken out, a look-up finds what stands there."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from eunoe.index import column_order
 from eunoe.index.column_order import ColumnOrder
+from eunoe.index.dense import Table
 
 
 @settings(max_examples=150, deadline=None)
@@ -14,23 +15,28 @@ from eunoe.index.column_order import ColumnOrder
 def test_any_additions_and_removals_find_what_is_there(steps: list[tuple[list[int], int, bool]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(column_order, "_MAX_UNSORTED_ROWS", 3)
-        order, column, spans = ColumnOrder(), np.zeros(0, np.int32), list[slice]()
-        for values, removed, is_kept in steps:
-            spans.append(slice(len(column), len(column) + len(values)))
-            column = np.append(column, np.array(values, np.int32))
-            order.update(column)
+        table, spans = Table(term=np.int32, row=np.int32), list[slice]()
+        order = ColumnOrder(table, "term")
+        for number, (values, removed, is_kept) in enumerate(steps):
+            spans.append(table.append(term=values, row=[10 * number + place for place in range(len(values))]))
             if removed < len(spans):
                 span = spans.pop(removed)
-                order.remove(column, span)
-                column[span] = 0
+                order.remove(span)
+                table["term"][span] = table["row"][span] = 0
             if is_kept:
-                order = ColumnOrder.of(order.state())
-            found = order.find_each(column, np.arange(1, 6))
-            assert [places.tolist() for places in found] == [(column == n).nonzero()[0].tolist() for n in range(1, 6)]
+                state, order = order.state(), ColumnOrder(table, "term")
+                order.restore(state)
+            wanted = np.arange(1, 6)
+            places = [(table["term"] == value).nonzero()[0] for value in wanted]
+            assert [found.tolist() for found in order.find_each(wanted)] == [own.tolist() for own in places]
+            rows = [table["row"][own].tolist() for own in places]
+            assert [found.tolist() for found in order.values("row", wanted)] == rows
 
 
 def test_what_is_kept_has_no_value_that_is_gone() -> None:
-    order, column = ColumnOrder(), np.arange(1, 20_001)
-    order.update(column)
-    order.remove(column, slice(6, 8))
+    table = Table(term=np.int32)
+    table.append(term=np.arange(1, 20_001))
+    order = ColumnOrder(table, "term")
+    order.update()
+    order.remove(slice(6, 8))
     assert not {7, 8} & set(order.state()["values"].tolist())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -34,7 +33,6 @@ _KEY_BYTES, _ROW_BYTES, _EDGE_BYTES = 220, 600, 24
 
 _TABLES: Final = ("edges", "sentences", "mentions", "words")
 _BOUNDS: Final = tuple(f"{name}_{end}" for name in _TABLES for end in ("start", "end"))
-_ORDERS: Final = ("edge_order", "mention_order", "word_order")
 _SEPARATOR: Final = "\0"
 """Between the labels of a passage."""
 
@@ -72,7 +70,9 @@ class EntityGraph:
         self._clear_orders()
 
     def _clear_orders(self) -> None:
-        self._edge_order, self._mention_order, self._word_order = ColumnOrder(), ColumnOrder(), ColumnOrder()
+        self._edge_order = ColumnOrder(self.edges, "entity")
+        self._mention_order = ColumnOrder(self.mentions, "entity")
+        self._word_order = ColumnOrder(self.words, "term")
         self._note_change()
 
     def _note_change(self) -> None:
@@ -81,13 +81,11 @@ class EntityGraph:
 
     def state(self) -> Arrays:
         """What it is made of. It has to be looked at as it was read by the extractor in the package."""
-        for order, _, column in self._orders():
-            order.update(column)
         arrays = prefixed("keys", pack_texts(self.keys)) | prefixed("labels", pack_texts(self._labels))
         for name, table in self._tables().items():
             arrays |= prefixed(name, table)
-        for name, (order, _, _) in zip(_ORDERS, self._orders(), strict=True):
-            arrays |= prefixed(name, order.state())
+        for name, order in self._orders().items():
+            arrays |= prefixed(f"{name}_order", order.state())
         return arrays | {"seqs": np.array(self.seqs, np.int64)}
 
     @classmethod
@@ -96,8 +94,8 @@ class EntityGraph:
         graph.version = version
         for name, table in graph._tables().items():
             table.restore(unprefixed(name, state))
-        orders = [ColumnOrder.of(unprefixed(name, state)) for name in _ORDERS]
-        graph._edge_order, graph._mention_order, graph._word_order = orders
+        for name, order in graph._orders().items():
+            order.restore(unprefixed(f"{name}_order", state))
         graph.keys, graph._labels = (unpack_texts(unprefixed(name, state)) for name in ("keys", "labels"))
         graph.seqs = state["seqs"].tolist()
         is_used = graph.passage_counts["rows"] > 0
@@ -114,13 +112,9 @@ class EntityGraph:
         tables = (self.edges, self.sentences, self.mentions, self.words)
         return dict(zip(_TABLES, tables, strict=True)) | {"passages": self.passages, "counts": self.passage_counts}
 
-    def _orders(self) -> list[tuple[ColumnOrder, str, NDArray[Any]]]:
-        """The orders in which rows of tables are looked up, with the tables and the columns that they are of."""
-        return [
-            (self._edge_order, "edges", self.edges["entity"]),
-            (self._mention_order, "mentions", self.mentions["entity"]),
-            (self._word_order, "words", self.words["term"]),
-        ]
+    def _orders(self) -> dict[str, ColumnOrder]:
+        """The orders in which rows of tables are looked up, by the names of the tables."""
+        return {"edges": self._edge_order, "mentions": self._mention_order, "words": self._word_order}
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -134,8 +128,8 @@ class EntityGraph:
     def nbytes(self) -> int:
         """Memory held; strings and objects are estimated."""
         objects = _KEY_BYTES * len(self.keys) + _ROW_BYTES * self.rows + _EDGE_BYTES * self.edges.size
-        tables, orders = self._tables().values(), self._orders()
-        return sum(table.nbytes for table in tables) + sum(order.nbytes for order, _, _ in orders) + objects
+        tables, orders = self._tables().values(), self._orders().values()
+        return sum(table.nbytes for table in tables) + sum(order.nbytes for order in orders) + objects
 
     def holds(self, seq: int) -> bool:
         return seq in self._rows
@@ -173,8 +167,8 @@ class EntityGraph:
                 del self.entities[self.keys[entity]]
                 self.keys[entity] = ""
                 self._free_entities.append(entity)
-        for order, name, column in self._orders():
-            order.remove(column, own[name])
+        for name, order in self._orders().items():
+            order.remove(own[name])
         if self._view is not None:
             self._view.remove(row, own)
         for name, span in own.items():
@@ -218,16 +212,15 @@ class EntityGraph:
 
     def edges_to(self, entities: Longs) -> tuple[Longs, Longs]:
         """The edges to these entities, in order, and to which of them each goes."""
-        return self._edge_order.find(self.edges["entity"], entities)
+        return self._edge_order.find(entities)
 
     def mentions_of(self, entity: int) -> Longs:
         """The mentions of an entity."""
-        return self._mention_order.find(self.mentions["entity"], np.array([entity]))[0]
+        return self._mention_order.find(np.array([entity]))[0]
 
     def sentences_with(self, terms: NDArray[np.uint32]) -> list[Ints]:
         """For each of these terms the sentences that have it."""
-        sentence = self.words["sentence"]
-        return [sentence.take(words) for words in self._word_order.find_each(self.words["term"], terms)]
+        return self._word_order.values("sentence", terms)
 
     def sentences_of(self, rows: Longs) -> Longs:
         """The sentences of these rows."""
@@ -358,19 +351,20 @@ class GraphView:
         """How many rows have each entity."""
         self.common = self._find_common()
         """Entities that so many rows have that they say nothing: no path leads through them."""
-        self._weight = weight
-        self._by_row, self._by_entity = (
-            np.where(sums > 0, sums, 1.0)
-            for sums in (sum_by(row, weight, self.row_count), sum_by(entity, weight, self.entity_count))
-        )
-        self._edges_to = partial(graph._edge_order.find, graph.edges["entity"])
-        self._to_entity = self._entity_shares(slice(None))
-        # In layers, since that is how it is added up by row.
+        self._by_entity = sum_by(entity, weight, self.entity_count)
+        self._row_share, self._entity_share = _inverse(sum_by(row, weight, self.row_count)), _inverse(self._by_entity)
+        """What a row or an entity hands on along an edge of weight 1, as a share of what it has."""
+        self._edges_to = graph._edge_order.find
+        titles = self.in_title.nonzero()[0]
+        self.title_row, self.title_entity = row.take(titles), entity.take(titles)
+        """The edges that were in a title at first: a row that is removed keeps its own."""
+        # In layers, since that is how it is added up.
         self._layers, self._sentence_layers = graph.layers("edges"), graph.layers("sentences")
         self._layer_entity = entity.take(self._layers.places)
-        self._place_in_layers = np.zeros(len(row), np.intp)
-        self._place_in_layers[self._layers.places] = np.arange(len(self._layers.places))
-        self._to_row = (weight / self._by_entity.take(entity)).take(self._layers.places)
+        order = np.argsort(entity, kind="stable")
+        bounds = np.searchsorted(entity.take(order), np.arange(self.entity_count + 1))
+        self._entity_layers = RowLayers(bounds[:-1], bounds[1:])
+        self._layer_row = row.take(order.take(self._entity_layers.places))
 
     def remove(self, row: int, own: Mapping[str, slice]) -> None:
         """Leave out a row that is taken out of the graph, with what it owns; its edges are no longer looked up.
@@ -378,28 +372,17 @@ class GraphView:
         Weights are whole numbers, so that what is left is what would be added up anew.
         """
         edges, entities = own["edges"], self.entity[own["edges"]]
-        self.visible[row] = self.visible_sentences[own["sentences"]] = False
-        self.passage_counts[entities] -= self._weight[edges] > 0
-        left = self._by_entity[entities] - self._weight[edges]
-        self._by_entity[entities] = np.where(left > 0, left, 1.0)
-        self._weight[edges] = self._to_entity[edges] = self._to_row[self._place_in_layers[edges]] = 0
-        self.in_title[edges] = False
-        others, which = self._edges_to(entities)
-        shares = self._weight.take(others) / self._by_entity.take(entities).take(which)
-        self._to_row[self._place_in_layers.take(others)] = shares
-        was_common, self.common = self.common, self._find_common()
-        changed = self._edges_to((was_common != self.common).nonzero()[0])[0]
-        self._to_entity[changed] = self._entity_shares(changed)
+        if self.visible[row]:
+            self.passage_counts[entities] -= 1
+            self._by_entity[entities] -= self._weight(edges)
+            self._entity_share[entities] = _inverse(self._by_entity[entities])
+        self.visible[row] = self.visible_sentences[own["sentences"]] = self.in_title[edges] = False
+        self._row_share[row] = 0
+        self.common = self._find_common()
 
     def _find_common(self) -> Bools:
         is_common: Bools = self.passage_counts > max(COMMON_PASSAGES, COMMON_SHARE * int(self.visible.sum()))
         return is_common
-
-    def _entity_shares(self, edges: Longs | slice) -> Floats:
-        """What each of these edges hands on of what its row has."""
-        row, entity = self.row[edges], self.entity[edges]
-        shares: Floats = self._weight[edges] / self._by_row.take(row) * ~self.common.take(entity)
-        return shares
 
     def walk(self, entities: Floats, rows: Floats, damping: float = 0.5, rounds: int = 2) -> Floats:
         """Personalised PageRank of the rows, for a walk that starts and restarts at entities and rows by these
@@ -411,24 +394,44 @@ class GraphView:
         entities, rows = entities * ((1 - damping) / start), rows * ((1 - damping) / start)
         at_rows = rows + damping * self._first_rows(entities)
         for _ in range(rounds):
-            outgoing = at_rows.take(self.row)
-            outgoing *= self._to_entity
-            at_entities = entities + damping * sum_by(self.entity, outgoing, self.entity_count)
-            outgoing = at_entities.take(self._layer_entity)
-            outgoing *= self._to_row
-            at_rows = rows + damping * self._layers.reduce(np.add, outgoing)
+            at_entities = entities + damping * self._hand_to_entities(at_rows)
+            at_rows = rows + damping * self._hand_to_rows(at_entities)
         return at_rows
 
+    def _hand_to_entities(self, rows: Floats) -> Floats:
+        """What rows hand on along their edges: as if each were a mention, and then what a title counts more."""
+        shares = rows * self._row_share
+        total = self._entity_layers.reduce(np.add, shares.take(self._layer_row))
+        titles = shares.take(self.title_row) * (TITLE_WEIGHT - 1)
+        return (total + sum_by(self.title_entity, titles, self.entity_count)) * ~self.common
+
+    def _hand_to_rows(self, entities: Floats) -> Floats:
+        """The same for entities."""
+        shares = entities * self._entity_share
+        total = self._layers.reduce(np.add, shares.take(self._layer_entity))
+        titles = shares.take(self.title_entity) * (TITLE_WEIGHT - 1)
+        return (total + sum_by(self.title_row, titles, self.row_count)) * self.visible
+
     def _first_rows(self, entities: Floats) -> Floats:
-        """What entities hand on to rows: few of them do, so that not every edge has to be looked at."""
+        """The same for few entities, so that not every edge has to be looked at."""
         starts = entities.nonzero()[0]
         edges, which = self._edges_to(starts)
-        shares = self._weight.take(edges) / self._by_entity.take(starts).take(which)
-        return sum_by(self.row.take(edges), shares * entities.take(starts).take(which), self.row_count)
+        row = self.row.take(edges)
+        shares = (entities.take(starts) * self._entity_share.take(starts)).take(which)
+        return sum_by(row, self._weight(edges) * shares * self.visible.take(row), self.row_count)
+
+    def _weight(self, edges: Longs | slice) -> Floats:
+        """The weights of edges of visible rows."""
+        return np.where(self.in_title[edges], TITLE_WEIGHT, 1.0)
 
     def best_of_sentences(self, values: Floats) -> Floats:
         """The best value of the sentences of each row, 0 where it has none above that."""
         return self._sentence_layers.reduce(np.maximum, values.take(self._sentence_layers.places))
+
+
+def _inverse(values: Floats) -> Floats:
+    """1 by each value, 0 where that is 0."""
+    return np.divide(1.0, values, out=np.zeros(len(values)), where=values > 0)
 
 
 def sum_by(places: NDArray[np.signedinteger[Any]], values: NDArray[Any], size: int) -> Floats:

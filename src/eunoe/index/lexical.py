@@ -70,7 +70,7 @@ class LexicalIndex:
         self.terms = Table(rows=np.int32, flags=np.uint8)
         """How many rows hold each term, and its flags."""
         self.terms.extend(1)
-        self._order = ColumnOrder()
+        self._order = ColumnOrder(self.postings, "term")
         self._free_terms: list[int] = []
         self._removed_postings = 0
         self.rows_by_language = np.zeros(len(LANGUAGES), np.int64)
@@ -82,7 +82,6 @@ class LexicalIndex:
         return self.postings.nbytes + self.rows.nbytes + self.terms.nbytes + self._order.nbytes
 
     def state(self) -> Arrays:
-        self._order.update(self.postings["term"])
         return (
             prefixed("postings", self.postings)
             | prefixed("rows", self.rows)
@@ -97,7 +96,7 @@ class LexicalIndex:
         lexical = cls()
         for name, table in (("postings", lexical.postings), ("rows", lexical.rows), ("terms", lexical.terms)):
             table.restore(unprefixed(name, state))
-        lexical._order = ColumnOrder.of(unprefixed("order", state))
+        lexical._order.restore(unprefixed("order", state))
         lexical.keys = unpack_texts(unprefixed("keys", state))
         lexical._free_terms = [number for number, key in enumerate(lexical.keys) if number and not key]
         numbers = {key: number for number, key in enumerate(lexical.keys) if key} if lexical._free_terms else None
@@ -160,7 +159,7 @@ class LexicalIndex:
         for row in rows:
             span = slice(int(self.rows["start"][row]), int(self.rows["end"][row]))
             terms = self.postings["term"][span].copy()
-            self._order.remove(self.postings["term"], span)
+            self._order.remove(span)
             self.terms["rows"][terms] -= 1
             self._free(terms[self.terms["rows"][terms] == 0].tolist())
             for column in self.postings.values():
@@ -192,8 +191,7 @@ class LexicalIndex:
         """How well each row fits each group, 0 to 1: an array of groups by rows."""
         matches = np.zeros((len(groups), self.rows.size), np.float32)
         terms = list(dict.fromkeys(term for group in groups for term in group.terms if term))
-        row, found = self.postings["row"], self._order.find_each(self.postings["term"], np.array(terms, np.int32))
-        rows = {term: row.take(places) for term, places in zip(terms, found, strict=True)}
+        rows = dict(zip(terms, self._order.values("row", np.array(terms, np.int32)), strict=True))
         # From the worst fit to the best: where a row has two terms of a group, the last assignment stays.
         for fit, number, term in sorted(
             (fit, number, term)
@@ -235,9 +233,9 @@ class LexicalIndex:
 
     def sum_weights(self, weights: Mapping[int, float]) -> Floats:
         """For each row the sum of the weights of its terms."""
-        places, which = self._order.find(self.postings["term"], np.array(list(weights), np.int32))
-        gains = np.array(list(weights.values()), np.float64).take(which)
-        return np.bincount(self.postings["row"].take(places), gains, self.rows.size).astype(np.float32)
+        rows = self._order.values("row", np.array(list(weights), np.int32))
+        gains = np.repeat(np.array(list(weights.values()), np.float64), [len(own) for own in rows])
+        return np.bincount(np.concatenate((self.postings["row"][:0], *rows)), gains, self.rows.size).astype(np.float32)
 
     def bm25(self, groups: Sequence[TermGroup], k1: float = 1.2, b: float = 0.75) -> Floats:
         """BM25 of each row over the groups' exact terms, as a share of the most there can be."""
@@ -253,10 +251,11 @@ class LexicalIndex:
         mean = max(float(length.sum(dtype=np.float64)) / max(self.row_count, 1), 1.0)
         scaled = k1 * (1 - b + b * length / mean)
         gains = np.zeros(self.rows.size)
-        found = self._order.find_each(self.postings["term"], np.array(list(weights), np.int32))
-        for places, weight in zip(found, weights.values(), strict=True):
-            row, count = self.postings["row"].take(places), self.postings["count"].take(places).astype(np.float64)
-            np.add.at(gains, row, weight * count * (k1 + 1) / (count + scaled.take(row)))
+        terms = np.array(list(weights), np.int32)
+        rows, counts = self._order.values("row", terms), self._order.values("count", terms)
+        for row, held, weight in zip(rows, counts, weights.values(), strict=True):
+            count = held.astype(np.float64)
+            gains[row] += weight * count * (k1 + 1) / (count + scaled.take(row))
         return (gains / max(total * (k1 + 1), 1e-9)).astype(np.float32)
 
     def _find_terms(self, texts: Sequence[str]) -> tuple[Ints, Ints, Longs]:
@@ -292,7 +291,7 @@ class LexicalIndex:
     def _compact(self) -> None:
         """Close the gaps that removed rows left among the postings."""
         self.postings.keep(self.postings["term"] != _REMOVED)
-        self._order = ColumnOrder()
+        self._order = ColumnOrder(self.postings, "term")
         self.rows["start"][:] = self.rows["end"][:] = 0
         row = self.postings["row"]
         edges = np.flatnonzero(np.diff(row, prepend=-1, append=-1))

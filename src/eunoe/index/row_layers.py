@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _MAX_LAYERS: Final = 64
-"""Few owners have more entries than this; theirs are looked at one by one."""
+"""Few owners have more entries than this; what these have beyond stands together."""
 
 Places = NDArray[np.intp]
 
@@ -43,7 +43,7 @@ class RowLayers:
         layers = [starts[:width] + place for place, width in enumerate(self._widths)]
         long = np.searchsorted(-counts, -_MAX_LAYERS)
         rest = ranges(starts[:long] + _MAX_LAYERS, ends[:long])
-        self._late_owners = np.repeat(np.arange(long), counts[:long] - _MAX_LAYERS)
+        self._late_starts = np.cumsum(counts[:long] - _MAX_LAYERS) - (counts[:long] - _MAX_LAYERS)
         self.places: Places = np.concatenate((*layers, rest)).astype(np.intp)
         """Where the entries of the table are, layer by layer."""
 
@@ -54,7 +54,9 @@ class RowLayers:
             own = total[:width]
             ufunc(own, values[place : place + width], out=own)
             place += width
-        ufunc.at(total, self._late_owners, values[place:])
+        if len(self._late_starts):
+            own = total[: len(self._late_starts)]
+            ufunc(own, ufunc.reduceat(values[place:], self._late_starts), out=own)
         by_owner = np.empty_like(total)
         by_owner[self._owners] = total
         return by_owner

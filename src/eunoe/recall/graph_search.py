@@ -286,7 +286,7 @@ def _sentence_fit(
     total = np.zeros(graph.sentences.size)
     for place in sorted(by_place):
         found, fits = _best_fits(by_place[place], len(total))
-        np.add.at(total, found, weights[place] * fits)
+        total[found] += weights[place] * fits
     return total / max(float(weights.sum()), 1e-9)
 
 
@@ -306,16 +306,19 @@ def _find_bridges(graph: EntityGraph, view: GraphView, asked: Sequence[int], fit
     """The entities in sentences that have to do with an entity of the question, or stand in a passage about it."""
     weight, best, title_best = np.zeros(len(fit)), np.zeros(len(fit)), np.zeros(len(fit))
     source = np.zeros(len(fit), np.int32)
+    used = [np.zeros(0, np.int64)]
     for entity in asked:
         near, in_title = _sentences_about(graph, view, entity)
         order = np.lexsort((near, graph.sentence_order(near), -fit.take(near)))[:_MAX_SENTENCES]
         near, titled = near[order], in_title[order]
+        used.append(near)
         value = fit.take(near) + _MIN_SENTENCE_FIT
         weight[near[:_BEST_SENTENCES]] += value[:_BEST_SENTENCES]
         source[near[value > best.take(near)]] = entity
         best[near] = np.maximum(best.take(near), value)
         title_best[near[titled]] = np.maximum(title_best.take(near[titled]), value[titled])
-    return _bridges_of_sentences(graph, view, asked, (weight, best, title_best), source)
+    rows = np.unique(graph.sentences["row"].take(np.concatenate(used)))
+    return _bridges_of_sentences(graph, view, asked, rows, (weight, best, title_best), source)
 
 
 def _sentences_about(graph: EntityGraph, view: GraphView, entity: int) -> tuple[Ints, Bools]:
@@ -329,12 +332,11 @@ def _sentences_about(graph: EntityGraph, view: GraphView, entity: int) -> tuple[
 
 
 def _bridges_of_sentences(
-    graph: EntityGraph, view: GraphView, asked: Sequence[int], values: tuple[Floats, Floats, Floats],
+    graph: EntityGraph, view: GraphView, asked: Sequence[int], rows: Ints, values: tuple[Floats, Floats, Floats],
     source: NDArray[np.int32],
 ) -> _Bridges:  # fmt: skip
-    """Hand what sentences are worth on to the entities in them."""
+    """Hand what sentences of some rows are worth on to the entities in them."""
     weights, fits, title_fits = values
-    rows = np.unique(graph.sentences["row"].take(fits.nonzero()[0]))
     places = np.sort(graph.mentions_in(rows))
     used = places[fits.take(graph.mentions["sentence"].take(places)) > 0]
     entity, sentence = graph.mentions["entity"].take(used), graph.mentions["sentence"].take(used)
@@ -366,8 +368,7 @@ def _entity_signals(graph: EntityGraph, view: GraphView, asked: Sequence[int], b
     inside = rarity / max(float(rarity.sum()), 1e-9)
     edges, which = graph.edges_to(np.array(asked, np.int64))
     has_it = view.row.take(edges)
-    about = view.in_title.nonzero()[0]
-    row, entity = view.row.take(about), view.entity.take(about)
+    row, entity = view.title_row, view.title_entity
     title_fit = _max_by(row, bridges.title_fit.take(entity), graph.rows)
     return {
         "title": _max_by(has_it, view.in_title.take(edges).astype(np.float64), graph.rows),
