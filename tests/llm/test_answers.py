@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -131,6 +132,14 @@ def test_of_a_list_that_breaks_off_only_whole_items_are_kept(items: list[Any], d
 def test_long_nonsense_comes_to_an_end(text: str) -> None:
     with pytest.raises(LlmError):
         read_json(text)
+
+
+@pytest.mark.parametrize("depth", [500, 1_000, 3_000, 6_000, 30_000])
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a": ', "}"), ('["', '"]')])
+def test_values_within_values_are_read_or_refused_at_any_depth(opening: str, closing: str, depth: int) -> None:
+    for text in (opening * depth + "1" + closing * depth, json.dumps({"only": "[" * depth + "]" * depth})):
+        with suppress(LlmError):
+            read_json(text)
 
 
 FACT = {

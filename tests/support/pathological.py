@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-SIZE = 25_000
-"""Where a pattern starts anew at each character and reads on to the end, this takes some ten seconds."""
-SECONDS = 5
+SIZE = 12_500
+"""Where a pattern starts anew at each character and reads on to the end, this takes some three seconds."""
+SECONDS = 2
 """Readers take a fraction of a second."""
 NOW = datetime(2024, 5, 5, tzinfo=UTC)
 

@@ -58,8 +58,9 @@ def read_json_values(text: str) -> JsonValues:
         found = JsonValues([_load(whole, answer)])
     except ValueError:
         spans = _read_all(answer)
-        found = JsonValues([span.value for span in spans], any(span.is_cut for span in spans))
-    return found._replace(values=[_unwrap_all(_without_surrogates(value)) for value in found.values])
+        values = [_without_surrogates(span.value) for span in spans]
+        found = JsonValues(values, any(span.is_cut for span in spans))
+    return found._replace(values=[_unwrap_all(value) for value in found.values])
 
 
 def _unwrap_all(value: Any) -> Any:
@@ -88,15 +89,15 @@ def _read_inner(text: str) -> Any:
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:
-        return _without_surrogates(json.loads(text, parse_constant=lambda _: None, parse_float=_parse_number))
-    except (ValueError, RecursionError):
+        return _load(text)
+    except ValueError:
         return text
 
 
 def _read_text(text: str) -> Any:
     whole, answer = _prepare(text)
     try:
-        return _without_surrogates(_load(whole, answer))
+        return _load(whole, answer)
     except ValueError:
         longest = max(_read_all(answer), key=lambda span: span.length)
         return _without_surrogates(longest.value)
@@ -114,8 +115,9 @@ def _load(*candidates: str) -> Any:
     """What the first of some texts that is JSON says; ValueError if none is."""
     for candidate in candidates:
         try:
-            return json.loads(candidate, parse_constant=lambda _: None, parse_float=_parse_number)
-        except (ValueError, RecursionError):
+            value = json.loads(candidate, parse_constant=lambda _: None, parse_float=_parse_number)
+            return _without_surrogates(value)
+        except (ValueError, RecursionError):  # json reads deeper than Python may call
             continue
     raise ValueError
 
