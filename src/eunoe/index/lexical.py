@@ -255,7 +255,7 @@ class LexicalIndex:
         rows, counts = self._order.values("row", terms), self._order.values("count", terms)
         for row, held, weight in zip(rows, counts, weights.values(), strict=True):
             count = held.astype(np.float64)
-            gains[row] += weight * count * (k1 + 1) / (count + scaled.take(row))
+            np.add.at(gains, row, weight * count * (k1 + 1) / (count + scaled.take(row)))
         return (gains / max(total * (k1 + 1), 1e-9)).astype(np.float32)
 
     def _find_terms(self, texts: Sequence[str]) -> tuple[Ints, Ints, Longs]:

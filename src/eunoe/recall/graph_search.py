@@ -286,7 +286,7 @@ def _sentence_fit(
     total = np.zeros(graph.sentences.size)
     for place in sorted(by_place):
         found, fits = _best_fits(by_place[place], len(total))
-        total[found] += weights[place] * fits
+        np.add.at(total, found, weights[place] * fits)
     return total / max(float(weights.sum()), 1e-9)
 
 
