@@ -28,7 +28,7 @@ class RelevanceThreshold(NamedTuple):
         return 1 + sum(score >= self.follower for score in scores[1:])
 
 
-THRESHOLDS: Final[Mapping[str, RelevanceThreshold]] = {"documents": RelevanceThreshold(best=0.5, follower=0.05)}
+THRESHOLDS: Final[Mapping[str, RelevanceThreshold]] = {"documents": RelevanceThreshold(best=0.5, follower=0.03)}
 """By recipe."""
 
 

@@ -29,6 +29,8 @@ _TIE: Final = 0.001
 """Taken off so that two rows never have the same score."""
 _BEHIND: Final = 50.0
 """More than any two rows differ by: what the graph does not reach comes after what it does."""
+_SHORT_WORDS: Final = 6
+"""From so many words on a text's vector says what the text says, and no longer how short it is."""
 _MIN_LOG_ODDS, _MAX_LOG_ODDS = -300.0, 30.0
 _MIN_SCORE, _MAX_SCORE = 1e-18, 1 - 1e-15
 
@@ -43,6 +45,18 @@ def own_log_odds(
     if dense is not None:
         own += scale.dense * dense
     return own
+
+
+def short_excess(scale: DocumentScale, question_words: int, lengths: Signal) -> Floats:
+    """By how much each row's cosine with the question is too high, because both are short.
+
+    >>> short_excess(DocumentScale(short=0.25), 1, np.array([1, 3, 20], np.float32)).round(2).tolist()
+    [0.25, 0.15, 0.0]
+    """
+    words = np.append(lengths.astype(np.float64), question_words)
+    shortness = np.clip((_SHORT_WORDS - words) / (_SHORT_WORDS - 1), 0, 1)
+    excess: Floats = scale.short * shortness[-1] * shortness[:-1]
+    return excess
 
 
 def combine_scores(blend: Floats, own: Floats, graph: GraphRanking, size_loss: float = 0.0) -> Floats:

@@ -13,7 +13,7 @@ from eunoe.index.dense import Bools, Floats
 from eunoe.index.graph import EntityGraph
 from eunoe.index.stream import ConversationLayout, StreamIndex
 from eunoe.model.hit import Reason
-from eunoe.recall.document_scores import combine_scores, own_log_odds
+from eunoe.recall.document_scores import combine_scores, own_log_odds, short_excess
 from eunoe.recall.graph_search import GraphRanking, rank_by_graph
 from eunoe.recall.item_signals import item_signals
 from eunoe.recall.later_statement import later_signal
@@ -21,6 +21,7 @@ from eunoe.recall.query import QueryPlan, Question, Synonyms, exact_groups, plan
 from eunoe.recall.ranking_recipes import RECIPES, REFERENCE_ITEMS, Blend, DocumentScale, Recipe, interpolate
 from eunoe.recall.reasons import BlendExplanation, Explain, GraphExplanation, all_reasons, lexical_reason, only_reason
 from eunoe.recall.request import NO_FILTER, Filter
+from eunoe.text.languages import INDEFINITE_WORDS
 
 Doubles = NDArray[np.float64]
 ExplainRows = Callable[[list[int]], list[Explain]]
@@ -32,6 +33,8 @@ _FEEDBACK_MAX_SHARE: Final = 0.05
 _MIN_LOG_ODDS: Final = -40
 _LATER_EXCESS: Final = 0.1
 """A later statement stands just above the one whose place it takes."""
+_IMAGINED_DOCUMENTS: Final = 2
+"""Added to the documents there are: the best of very few is hardly the best of anything."""
 _ZERO: Final = np.zeros(1, np.float32)
 _SUPPORT: Final = ("term", "window", "dense", "dense_before", "dense_after", "date")
 """Signals of which a row needs one to be found at all: who said it, and how, is no answer."""
@@ -423,10 +426,14 @@ def _follow_graph(
 
 
 def _rank_documents(index: StreamIndex, search: _Search) -> _Ranking:
-    """By the blend and the entity graph together; an index that has no graph is ranked by the blend."""
+    """By the blend and the entity graph together; an index that has no graph is ranked by the blend.
+
+    What says nothing, such as stop words alone, is no question.
+    """
     plan, evidence = _read_signals(index, search)
     blend = _blend_signals(index, search, plan, evidence)
-    if not search.question.words:  # stop words are no question
+    blend = blend._replace(item_count=blend.item_count + _IMAGINED_DOCUMENTS)
+    if INDEFINITE_WORDS.issuperset(word.folded or word.label for word in search.question.words):
         return blend._replace(scores=np.zeros(index.rows))
     if index.graph is None:
         return blend
@@ -439,7 +446,7 @@ def _rank_documents(index: StreamIndex, search: _Search) -> _Ranking:
         return [by_blend[place] if graph.total[row] == -np.inf else by_graph[place] for place, row in enumerate(rows)]
 
     scale, own = _judge_documents(index, search, evidence, graph)
-    size_loss = scale.size_penalty * log(max(blend.item_count, 1) / REFERENCE_ITEMS)
+    size_loss = scale.size_penalty * log(blend.item_count / REFERENCE_ITEMS)
     scores = combine_scores(blend.scores, own, graph, size_loss)
     return blend._replace(scores=scores, explain=explain, size_penalty=scale.size_penalty)
 
@@ -454,6 +461,7 @@ def _judge_documents(
     if cosines is None:
         return words, own
     scale = recipe.document_scales_by_model.get(search.model, recipe.document_scale)
+    cosines = cosines - short_excess(scale, len(search.question.words), index.lexical.rows["length"])
     with_vector = own_log_odds(scale, signals["term"], graph.is_about, cosines, signals["dense"])
     return scale, np.where(index.dense.present, with_vector, own)
 

@@ -130,6 +130,7 @@ class DocumentScale:
     term: float = 0.0
     cosine: float = 0.0
     dense: float = 0.0
+    short: float = 0.0
     about: float = 0.0
     bias: float = 0.0
     size_penalty: float = 0.0
@@ -230,7 +231,7 @@ _DOCUMENTS: Final = replace(
     lexical_graph_confidence=_ASSOCIATIVE.lexical_graph_confidence,
     document_scale=DocumentScale(term=8.7, dense=14.0, about=4.0, bias=-5.4, size_penalty=0.73),
     document_scales_by_model={
-        Encoder.name: DocumentScale(term=6.0, cosine=18.0, about=2.3, bias=-6.5, size_penalty=0.8)
+        Encoder.name: DocumentScale(term=6.0, cosine=18.0, short=0.15, about=2.3, bias=-6.4, size_penalty=0.8)
     },
     lexical_document_scale=DocumentScale(term=12.5, about=4.4, bias=-3.1, size_penalty=0.47),
 )

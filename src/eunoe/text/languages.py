@@ -19,6 +19,8 @@ STOP_WORDS: Final = {name: load_words(f"stop_words/{name}") for name in LANGUAGE
 """As they are written, by the name of the language."""
 FRAME_WORDS: Final = load_words("frame_words")
 """Words that say what is asked rather than what about: they count for less in a question."""
+INDEFINITE_WORDS: Final = load_words("indefinite_words")
+"""Words that stand for what is not said. They are no question by themselves."""
 
 
 class Vote(NamedTuple):
