@@ -14,7 +14,7 @@ import numpy as np
 from eunoe.errors import InputError, LlmError
 from eunoe.hosts.hipporag.answers import ask_question
 from eunoe.hosts.hipporag.chunks import CHUNK, Chunk, described_by, keep_described, read_chunks
-from eunoe.hosts.hipporag.config import project_settings, read_config
+from eunoe.hosts.hipporag.config import chosen_settings, project_settings, read_config
 from eunoe.hosts.hipporag.folder import HippoReport, import_folder
 from eunoe.hosts.hipporag.models import adapt_embedder, adapt_llm
 from eunoe.hosts.hipporag.solutions import QuerySolution, answer_figures, recall_figures
@@ -85,14 +85,16 @@ class HippoRAG:
             },
         )
         self._settings = project_settings(self.global_config)
-        llm = adapt_llm(qa_llm if extraction_llm is None else extraction_llm)
+        has_two = qa_llm is not None and extraction_llm is not None
+        names = chosen_settings(global_config)
+        chosen = {name: value for name, value in vars(self.global_config).items() if name in names}
+        llm = adapt_llm(qa_llm if extraction_llm is None else extraction_llm, {} if has_two else chosen)
         embedder = adapt_embedder(embedding_model, index_identity)
         self.memory = ProjectMemory.open(settings=self._settings, llm=llm, embedder=embedder)
         self.project = PROJECT
         self._scope = Scope(project=PROJECT)
         self._reads_documents = extraction_llm is not None
-        has_two = qa_llm is not None and extraction_llm is not None
-        self._llm = load_llm(adapt_llm(qa_llm)) if has_two else self.memory.memory.llm
+        self._llm = load_llm(adapt_llm(qa_llm, chosen)) if has_two else self.memory.memory.llm
         self._preprocessor = text_preprocessor
         self._close = weakref.finalize(self, self.memory.close)
 
