@@ -17,7 +17,7 @@ from eunoe.hosts.hipporag.chunks import CHUNK, Chunk, described_by, keep_describ
 from eunoe.hosts.hipporag.config import chosen_settings, project_settings, read_config
 from eunoe.hosts.hipporag.folder import HippoReport, import_folder
 from eunoe.hosts.hipporag.models import adapt_embedder, adapt_llm
-from eunoe.hosts.hipporag.solutions import QuerySolution, answer_figures, recall_figures
+from eunoe.hosts.hipporag.solutions import QaError, QuerySolution, answer_figures, check_solutions, recall_figures
 from eunoe.llm import Llm, load_llm
 from eunoe.llm.models import asking_for
 from eunoe.model.scope import Scope
@@ -149,8 +149,8 @@ class HippoRAG:
 
         Returns the solutions, what the model said to each, and what that took. With `gold_answers` also the recall of
         the documents (None without `gold_docs`) and how good the answers are. Solutions of `retrieve` may be given in
-        place of questions. LlmError if there is no language model or it fails; solutions that were given keep the
-        answers that came before.
+        place of questions. LlmError if there is no language model. If it fails, QaError, which has the answers that
+        came before and the questions that are left.
         """
         return self._answer(self.retrieve, queries, gold_docs, gold_answers)
 
@@ -166,15 +166,17 @@ class HippoRAG:
     def qa(self, queries: Sequence[QuerySolution]) -> tuple[list[QuerySolution], list[str], list[dict[str, Any]]]:
         """Have the language model answer from documents that were retrieved before."""
         llm, config = self._require_llm(), self.global_config
-        solutions = _check_list(queries, "queries")
-        if not all(isinstance(solution, QuerySolution) for solution in solutions):
-            raise InputError("queries must be solutions, as retrieve gives them: rag_qa takes questions")
-        messages, usages = [], []
+        solutions = check_solutions(_check_list(queries, "queries"))
+        messages: list[str] = []
+        usages: list[dict[str, Any]] = []
         with asking_for(self._scope):
             for solution in solutions:
                 docs = solution.docs[: config.qa_top_k]
                 limits = config.max_new_tokens, config.temperature
-                solution.answer, message, usage = ask_question(llm, solution.question, docs, *limits)
+                try:
+                    solution.answer, message, usage = ask_question(llm, solution.question, docs, *limits)
+                except LlmError as error:
+                    raise QaError(str(error), solutions, messages, usages) from error
                 messages.append(message)
                 usages.append(usage)
         return solutions, messages, usages
@@ -238,11 +240,7 @@ class HippoRAG:
             )
             for result in results
         ]
-        if gold is None:
-            return solutions
-        for solution, docs in zip(solutions, gold, strict=True):
-            solution.gold_docs = docs
-        return solutions, recall_figures(solutions)
+        return solutions if gold is None else (solutions, _compare_docs(solutions, gold))
 
     def _answer(
         self,
@@ -252,19 +250,16 @@ class HippoRAG:
         gold_answers: Sequence[Sequence[str]] | None,
     ) -> Any:
         self._require_llm()
-        solutions: Any = _check_list(queries, "queries")
-        _check_gold(solutions, gold_docs, "gold_docs")
-        gold = _check_gold(solutions, gold_answers, "gold_answers")
-        recall = None
-        if not all(isinstance(query, QuerySolution) for query in solutions):
-            solutions = retrieve(solutions, gold_docs=gold_docs)
-            solutions, recall = solutions if gold_docs is not None else (solutions, None)
-        answered = self.qa(solutions)
-        if gold is None:
-            return answered
-        for solution, answers in zip(solutions, gold, strict=True):
-            solution.gold_answers = answers
-        return *answered, recall, answer_figures(solutions)
+        given = _check_list(queries, "queries")
+        docs, answers = _check_gold(given, gold_docs, "gold_docs"), _check_gold(given, gold_answers, "gold_answers")
+        are_solutions = all(isinstance(query, QuerySolution) for query in given)
+        solutions = check_solutions(given) if are_solutions else retrieve(given)
+        recall = None if docs is None else _compare_docs(solutions, docs)
+        if answers is None:
+            return self.qa(solutions)
+        for solution, gold in zip(solutions, answers, strict=True):
+            solution.gold_answers = gold
+        return *self.qa(solutions), recall, answer_figures(solutions)
 
     def _require_llm(self) -> Llm:
         if self._llm is None:
@@ -302,6 +297,12 @@ def _check_texts(values: Any, name: str) -> list[str]:
     if not all(isinstance(value, str) for value in texts):
         raise InputError(f"{name} must be a list of texts")
     return list(map(replace_surrogates, texts))
+
+
+def _compare_docs(solutions: Sequence[QuerySolution], gold: Sequence[list[str]]) -> dict[str, float]:
+    for solution, docs in zip(solutions, gold, strict=True):
+        solution.gold_docs = docs
+    return recall_figures(solutions)
 
 
 def _check_gold(queries: Sequence[Any], gold: Any, name: str) -> list[list[str]] | None:
