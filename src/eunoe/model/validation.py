@@ -140,7 +140,7 @@ def parse_each(values: Any, name: str, single: Any, parse: Callable[[Any], T]) -
 
 def check_count(value: object, name: str, least: int = 1, most: int = MAX_INTEGER) -> int:
     """Return a whole number within bounds. Those of numpy become Python's own."""
-    count = index(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+    count = None if isinstance(value, bool) or not isinstance(value, Integral) else index(value)
     if count is None or not least <= count <= most:
         bounds = f"of at least {least}" if most == MAX_INTEGER else f"from {least} to {most:,}"
         raise InputError(f"{name} is {show(value)}: it must be a whole number {bounds}")

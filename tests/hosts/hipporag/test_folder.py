@@ -285,7 +285,8 @@ class TestOffer:
                 assert rag.retrieve(["Oliver Badman"])[0].docs == []
             (offer,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
             assert "holds documents of HippoRAG" in offer
-        command = offer.split("`")[1].replace("NAME", "hipporag")
+        assert "rag.migrate()" in offer
+        command = offer.split("`")[1]
         assert run(shlex.split(command)[1:]) == 0
         caplog.clear()
         with HippoRAG(save_dir="old outputs", embedding_model_name="none") as rag:
@@ -315,6 +316,25 @@ class TestOffer:
             memory.index("project-0", [OLIVER])
         with ProjectMemory.open(tmp_path, embedder="none"):
             assert caplog.text == ""
+
+    def test_the_class_in_its_place_names_what_brings_one_of_several_in(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        for name in ("first", "second"):
+            put_chunks(tmp_path / name, DOCS)
+        with HippoRAG(save_dir=tmp_path, embedding_model_name="none") as rag:
+            assert (
+                f"(first, second) holds documents of HippoRAG that are not in this memory: rag.migrate('{tmp_path}/first')"
+                in (caplog.text)
+            )
+            assert rag.migrate(f"{tmp_path}/first").stored == 3
+
+    def test_project_memory_leaves_the_name_of_the_project_to_its_caller(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        put_openie(tmp_path, OPENIE)
+        with ProjectMemory.open(tmp_path, embedder="none"):
+            assert "--project NAME` brings them in" in caplog.text
 
     def test_other_folders_are_not(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         (tmp_path / "notes.json").write_text("{}", encoding="utf-8")

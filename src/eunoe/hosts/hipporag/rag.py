@@ -23,6 +23,7 @@ from eunoe.llm.models import asking_for
 from eunoe.model.scope import Scope
 from eunoe.model.validation import show
 from eunoe.projects import ProjectMemory
+from eunoe.projects.project_memory import open_memory
 from eunoe.text.normalize import replace_surrogates
 
 PROJECT: Final = "hipporag"
@@ -90,7 +91,7 @@ class HippoRAG:
         chosen = {name: value for name, value in vars(self.global_config).items() if name in names}
         llm = adapt_llm(qa_llm if extraction_llm is None else extraction_llm, {} if has_two else chosen)
         embedder = adapt_embedder(embedding_model, index_identity)
-        self.memory = ProjectMemory.open(settings=self._settings, llm=llm, embedder=embedder)
+        self.memory = ProjectMemory(open_memory(self._settings, llm, embedder, project=PROJECT))
         self.project = PROJECT
         self._scope = Scope(project=PROJECT)
         self._reads_documents = extraction_llm is not None
