@@ -52,12 +52,12 @@ class InferLlm:
         parts = list(given) if isinstance(given, tuple | list) else [given]
         text, usage = (*parts, None, None)[:2]
         usage = usage if isinstance(usage, Mapping) else {}
-        counts = [count if isinstance(count := usage.get(name), int) else 0 for name in _COUNTS]
+        read, written = (count if isinstance(count := usage.get(name), int) else 0 for name in _COUNTS)
         if not isinstance(text, str):
             message = f"{self.name} gave {type(text).__name__} as its text; due from infer: text, or (text, metadata)"
-            raise AnswerError(message, Reply("", *counts))
+            raise AnswerError(message, Reply("", read, written))
         reason = usage.get("finish_reason")
-        return Reply(text, *counts, finish_reason=reason if isinstance(reason, str) else "stop")
+        return Reply(text, read, written, finish_reason=reason if isinstance(reason, str) else "stop")
 
     def _find_keywords(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         try:
