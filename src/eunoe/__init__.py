@@ -148,7 +148,7 @@ def open(
     if form != "due" and not callable(form):
         check_flag(form, "form")
     if cache_bytes is not None:
-        check_count(cache_bytes, "cache_bytes")
+        cache_bytes = check_count(cache_bytes, "cache_bytes")
     store = open_store(target, check_flag(create, "create"))
     try:
         engine = Engine(

@@ -51,8 +51,8 @@ def hipporag(
 ) -> Reply:
     """Move in from HippoRAG: its documents with their entities, triples and metadata.
 
-    Without --project each folder in FOLDER is one save_dir, and becomes the project of its name. A second run changes
-    nothing.
+    Without --project each folder in FOLDER is one save_dir, and becomes the project of its name. A second run brings
+    back what was deleted since, not what was forgotten, and changes nothing else.
     """
     for each in [folder] if project else find_projects(folder):
         check_folder(each)  # before a store is made

@@ -44,6 +44,8 @@ class Reply:
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
+    finish_reason: str = "stop"
+    """How it ended, in the model's own word. One that was cut is mostly not given, but raises CutAnswerError."""
 
 
 class AnswerError(LlmError):

@@ -3,6 +3,8 @@
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral
+from operator import index
 from pathlib import PurePosixPath
 from reprlib import Repr
 from typing import Any, Final, TypeVar, cast
@@ -137,11 +139,12 @@ def parse_each(values: Any, name: str, single: Any, parse: Callable[[Any], T]) -
 
 
 def check_count(value: object, name: str, least: int = 1, most: int = MAX_INTEGER) -> int:
-    """Return a whole number within bounds."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+    """Return a whole number within bounds. Those of numpy become Python's own."""
+    count = None if isinstance(value, bool) or not isinstance(value, Integral) else index(value)
+    if count is None or not least <= count <= most:
         bounds = f"of at least {least}" if most == MAX_INTEGER else f"from {least} to {most:,}"
         raise InputError(f"{name} is {show(value)}: it must be a whole number {bounds}")
-    return value
+    return count
 
 
 def check_seconds(value: object, name: str) -> float:

@@ -40,18 +40,24 @@ def project_folders(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.iterdir()) if path.is_dir() and is_hipporag_folder(path)]
 
 
-def offer_import(store: Path, memory: Memory) -> None:
-    """Say how documents of HippoRAG beside a store come into it, as long as it holds nothing."""
+def offer_import(store: Path, memory: Memory, project: str = "") -> None:
+    """Say how documents of HippoRAG beside a store come into it, as long as it holds nothing.
+
+    Args:
+        project: the one that documents go to, if only one is asked: that of the class in the place of HippoRAG's.
+    """
     folder = store.parent
     if memory.scopes():
         return
     names = [path.name for path in project_folders(folder)]
+    command = f"`eunoe --store {quote(str(store))} migrate hipporag {quote(str(folder))}"
     if is_hipporag_folder(folder):
-        found, project = str(folder), " --project NAME"
+        found = str(folder)
+        way = f"{command} --project {project or 'NAME'}`" + (", or rag.migrate()," if project else "")
     elif names:
         more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-        found, project = f"{folder} ({', '.join(names[:_MAX_NAMED])}{more})", ""
+        found = f"{folder} ({', '.join(names[:_MAX_NAMED])}{more})"
+        way = f"rag.migrate({str(folder / names[0])!r}), and so on," if project else f"{command}`"
     else:
         return
-    command = f"eunoe --store {quote(str(store))} migrate hipporag {quote(str(folder))}{project}"
-    _log.warning("%s holds documents of HippoRAG that are not in this memory: `%s` brings them in", found, command)
+    _log.warning("%s holds documents of HippoRAG that are not in this memory: %s brings them in", found, way)

@@ -76,22 +76,7 @@ class ProjectMemory:
         if threshold is not None:
             check_number(threshold, "threshold", 0.0, 1.0)
         settings = settings or ProjectSettings.from_environment(save_dir=os.fspath(save_dir) if save_dir else None)
-        target = settings.target()
-        if isinstance(target, Path):
-            try:
-                target.parent.mkdir(parents=True, exist_ok=True)
-            except (OSError, ValueError) as error:
-                raise StoreError(f"the folder {str(target.parent)!r} cannot be made: {error}") from error
-        llm = settings.llm() if llm is None else llm
-        embedder = settings.embedder() if embedder is None else embedder
-        try:
-            memory = eunoe.open(target, embedder=embedder, llm=llm, form=False)
-        except ModelMismatchError as error:
-            _log.warning("%s. The store's own vectors are used until then", error)
-            memory = eunoe.open(target, llm=llm, form=False)
-        if isinstance(target, Path):
-            offer_import(target, memory)
-        return cls(memory, recipe=recipe, threshold=threshold)
+        return cls(open_memory(settings, llm, embedder), recipe=recipe, threshold=threshold)
 
     def index(self, project: ProjectName, docs: Sequence[str | Mapping[str, Any]]) -> list[str]:
         """Keep documents, all of them or, on an error, none; return their ids in the order given.
@@ -268,6 +253,26 @@ class ProjectMemory:
         while page.next:
             page = self.memory.list(scope, kinds=["fact"], limit=_PAGE_FACTS, after=page.next)
             yield from page.items
+
+
+def open_memory(settings: ProjectSettings, llm: Any = None, embedder: Any = None, *, project: str = "") -> Memory:
+    """Open the store that the settings name. If all documents go to one project, the offer to import names it."""
+    target = settings.target()
+    if isinstance(target, Path):
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except (OSError, ValueError) as error:
+            raise StoreError(f"the folder {str(target.parent)!r} cannot be made: {error}") from error
+    llm = settings.llm() if llm is None else llm
+    embedder = settings.embedder() if embedder is None else embedder
+    try:
+        memory = eunoe.open(target, embedder=embedder, llm=llm, form=False)
+    except ModelMismatchError as error:
+        _log.warning("%s. The store's own vectors are used until then", error)
+        memory = eunoe.open(target, llm=llm, form=False)
+    if isinstance(target, Path):
+        offer_import(target, memory, project)
+    return memory
 
 
 def _check_list(values: Any, name: str, kind: Any) -> list[Any]:

@@ -67,12 +67,16 @@ HTTP_CODES: Final[Mapping[int, str]] = {
     422: "input",
 }
 """Codes of what goes wrong before a route is reached."""
+_PROJECT_PATHS: Final = "/api/projects/"
 _RETRY_SECONDS: Final = 2
 _log = logging.getLogger("eunoe.server")
 
 
 class ProblemResponse(JSONResponse):
-    """An error, told as problem details, with the id of the request that had it."""
+    """An error, told as problem details, with the id of the request that had it.
+
+    Under the paths of projects it has `error` too, which their callers read.
+    """
 
     media_type = "application/problem+json"
 
@@ -81,8 +85,12 @@ class ProblemResponse(JSONResponse):
         self._content = content
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if id := scope.get("state", {}).get("request_id"):
-            self.body = self.render({**self._content, "request_id": id})
+        id = scope.get("state", {}).get("request_id")
+        more = {"request_id": id} if id else {}
+        if scope.get("path", "").startswith(_PROJECT_PATHS):
+            more["error"] = self._content["detail"]
+        if more:
+            self.body = self.render({**self._content, **more})
             self.headers["Content-Length"] = str(len(self.body))
         await super().__call__(scope, receive, send)
 

@@ -58,7 +58,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
-            check_count(getattr(self, name), f"the limit {name}")
+            object.__setattr__(self, name, check_count(getattr(self, name), f"the limit {name}"))
 
 
 @dataclass(frozen=True, slots=True)

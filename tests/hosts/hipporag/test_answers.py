@@ -10,10 +10,10 @@ import pytest
 from tests.hosts.hipporag.samples import ALL_DOCS, CINDERELLA, GEORGE, GOLD_ANSWERS, GOLD_DOCS, OLIVER, QUERIES
 
 from eunoe.errors import InputError, LlmError
-from eunoe.hosts.hipporag import BaseConfig, HippoRAG, QuerySolution
+from eunoe.hosts.hipporag import BaseConfig, HippoRAG, QaError, QuerySolution
 from eunoe.hosts.hipporag.answers import parse_answer
 from eunoe.hosts.hipporag.solutions import answer_figures
-from eunoe.llm import Prompt, PromptTooLongError, Reply
+from eunoe.llm import DeclinedError, Prompt, PromptTooLongError, Reply
 from eunoe.llm.scripted import ScriptedLlm
 
 ANSWERS = ["Politician", "by going to the ball", "Rockland County"]
@@ -141,6 +141,45 @@ def test_answers_that_came_before_a_failure_are_kept(opened: Callable[..., Hippo
     assert [solution.answer for solution in found] == ["Politician", "again"]
 
 
+@pytest.mark.parametrize("failure", [LlmError("the server is down"), DeclinedError("it declined")])
+def test_answers_to_plain_questions_are_in_the_error(opened: Callable[..., HippoRAG], failure: LlmError) -> None:
+    llm = ScriptedLlm(["Answer: Politician", failure, "Answer: by going", "Answer: Rockland County"])
+    with opened(llm) as rag:
+        with pytest.raises(QaError, match=rf"{failure} \(1 of 3 questions were answered") as caught:
+            rag.rag_qa(QUERIES, GOLD_DOCS, GOLD_ANSWERS)
+        error = caught.value
+        assert error.__cause__ is failure
+        assert [solution.answer for solution in error.solutions] == ["Politician", None, None]
+        assert error.solutions[2].gold_answers == GOLD_ANSWERS[2]
+        assert (error.messages, len(error.metadata)) == (["Answer: Politician"], 1)
+        assert error.unanswered == error.solutions[1:]
+        rag.rag_qa(error.unanswered)
+    assert [solution.answer for solution in error.solutions] == ["Politician", "by going", "Rockland County"]
+    assert len(llm.prompts) == 4
+
+
+def test_solutions_are_compared_with_gold_documents_too(opened: Callable[..., HippoRAG]) -> None:
+    with opened(lambda prompt: "Answer: Politician") as rag:
+        found = rag.retrieve(QUERIES)
+        *_, recall, _ = rag.rag_qa(found, gold_docs=GOLD_DOCS, gold_answers=GOLD_ANSWERS)
+        assert [solution.gold_docs for solution in found] == GOLD_DOCS
+        assert recall == rag.rag_qa(QUERIES, GOLD_DOCS, GOLD_ANSWERS)[3]
+        assert recall["Recall@5"] == 1.0
+
+
+@pytest.mark.parametrize("solution", [("q", None), ("q", [1]), ("q", "x"), (None, ["x"]), (3, [])])
+def test_a_damaged_solution_is_refused(opened: Callable[..., HippoRAG], solution: Any) -> None:
+    llm = scripted()
+    with opened(llm) as rag:
+        damaged = [QuerySolution("q", []), QuerySolution(*solution)]
+        for ask in (rag.qa, rag.rag_qa, rag.rag_qa_dpr):
+            with pytest.raises(InputError, match=r"queries\[1\].(question|docs) is .*: it must be a"):
+                ask(damaged)
+        with pytest.raises(InputError, match=r"queries\[1\]"):
+            rag.rag_qa(damaged, gold_docs=[["x"], ["x"]])
+    assert llm.prompts == []
+
+
 def test_a_prompt_that_is_too_long_is_cut(opened: Callable[..., HippoRAG]) -> None:
     def read(prompt: Prompt) -> str:
         if len(prompt.text) > 20_000:
@@ -156,8 +195,10 @@ def test_a_prompt_that_is_too_long_is_cut(opened: Callable[..., HippoRAG]) -> No
 
 
 def test_a_model_that_can_read_nothing_says_so(opened: Callable[..., HippoRAG]) -> None:
-    with opened(ScriptedLlm(lambda prompt: PromptTooLongError("too long"))) as rag, pytest.raises(PromptTooLongError):
-        rag.rag_qa(["Who is Cinderella?"])
+    with opened(ScriptedLlm(lambda prompt: PromptTooLongError("too long"))) as rag:
+        with pytest.raises(QaError, match="too long") as caught:
+            rag.rag_qa(["Who is Cinderella?"])
+        assert isinstance(caught.value.__cause__, PromptTooLongError)
 
 
 def test_without_a_model_it_says_what_to_set(rag: HippoRAG) -> None:

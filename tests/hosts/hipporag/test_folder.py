@@ -165,6 +165,59 @@ class TestImport:
         )
         assert all("\n" not in problem and len(problem) < 400 for problem in report.problems)
 
+    @pytest.mark.parametrize(
+        ("written", "said"),
+        [
+            ("null", "the file is null: it must be an object"),
+            ("[1]", "the file is [1]: it must be an object"),
+            ('"text"', 'the file is "text": it must be an object'),
+            ("{}", "docs is missing"),
+            ('{"docs": null}', "docs is null: it must be a list"),
+            ('{"docs": {"a": 1}}', 'docs is {"a": 1}: it must be a list'),
+            ('{"docs": [null]}', "the entry is null: it must be an object"),
+            ('{"docs": [["a"]]}', 'the entry is ["a"]: it must be an object'),
+            ('{"docs": [{}]}', "passage is missing"),
+            ('{"docs": "' + 90 * "x" + '"}', f'docs is "{39 * "x"}…: it must be a list'),
+        ],
+    )
+    def test_what_is_of_another_shape_is_said_with_what_is_due(
+        self, tmp_path: Path, memory: ProjectMemory, written: str, said: str
+    ) -> None:
+        put_openie(tmp_path / "old", OPENIE)
+        (tmp_path / "old" / "openie_results_ner_odd.json").write_text(written, encoding="utf-8")
+        (problem,) = import_folder(memory, "shop", tmp_path / "old").problems
+        assert problem.partition(": ")[2] == said
+
+    @pytest.mark.parametrize(
+        ("written", "said"),
+        [
+            (b"null", "the file is null: it must be an object"),
+            (b"[1]", "the file is [1]: it must be an object"),
+            (b'{"chunk-1": null}', "the metadata is null: it must be an object"),
+            (b"\xff\xff", "not UTF-8 text"),
+            (b"[" * 200_000, "nested too deep"),
+        ],
+    )
+    def test_metadata_of_another_shape_too(
+        self, tmp_path: Path, memory: ProjectMemory, written: bytes, said: str
+    ) -> None:
+        put_openie(tmp_path / "old", OPENIE)
+        put_metadata(tmp_path / "old", {}).write_bytes(written)
+        (problem,) = import_folder(memory, "shop", tmp_path / "old").problems
+        assert problem.partition(": ")[2] == said
+
+    def test_a_second_run_brings_back_what_was_deleted_and_not_what_was_forgotten(self, tmp_path: Path) -> None:
+        put_openie(tmp_path, OPENIE)
+        with HippoRAG(save_dir=tmp_path, embedding_model_name="none") as rag:
+            rag.migrate()
+            rag.delete([OLIVER])
+            (id,) = rag.index([GEORGE])
+            rag.memory.memory.forget("project=hipporag", [id])
+            report = rag.migrate()
+            assert (report.stored, report.forgotten) == (1, 1)
+            assert rag.retrieve(["Oliver Badman"])[0].docs == [OLIVER]
+            assert rag.retrieve(["George Rankin"])[0].docs in ([], [OLIVER])
+
     def test_a_long_passage_keeps_its_triples_and_comes_back_whole(self, tmp_path: Path, memory: ProjectMemory) -> None:
         text = "Minutes of a meeting.\n" * 1000
         put_openie(tmp_path / "old", [{**OPENIE[0], "passage": text}])
@@ -285,7 +338,8 @@ class TestOffer:
                 assert rag.retrieve(["Oliver Badman"])[0].docs == []
             (offer,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
             assert "holds documents of HippoRAG" in offer
-        command = offer.split("`")[1].replace("NAME", "hipporag")
+        assert "rag.migrate()" in offer
+        command = offer.split("`")[1]
         assert run(shlex.split(command)[1:]) == 0
         caplog.clear()
         with HippoRAG(save_dir="old outputs", embedding_model_name="none") as rag:
@@ -315,6 +369,23 @@ class TestOffer:
             memory.index("project-0", [OLIVER])
         with ProjectMemory.open(tmp_path, embedder="none"):
             assert caplog.text == ""
+
+    def test_the_class_in_its_place_names_what_brings_one_of_several_in(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        for name in ("first", "second"):
+            put_chunks(tmp_path / name, DOCS)
+        with HippoRAG(save_dir=tmp_path, embedding_model_name="none") as rag:
+            assert "(first, second) holds documents of HippoRAG" in caplog.text
+            assert f"memory: rag.migrate('{tmp_path}/first'), and so on, brings them in" in caplog.text
+            assert rag.migrate(f"{tmp_path}/first").stored == 3
+
+    def test_project_memory_leaves_the_name_of_the_project_to_its_caller(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        put_openie(tmp_path, OPENIE)
+        with ProjectMemory.open(tmp_path, embedder="none"):
+            assert "--project NAME` brings them in" in caplog.text
 
     def test_other_folders_are_not(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         (tmp_path / "notes.json").write_text("{}", encoding="utf-8")

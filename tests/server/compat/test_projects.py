@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.support.live_server import Answer, LiveServer
+from tests.support.live_server import Answer, LiveServer, StartServer
 
 _DOC = "Ticket: Login. Users were logged out. The clock of the server was wrong."
 
@@ -61,6 +62,46 @@ def test_only_projects_within_reach_are_found(server: LiveServer) -> None:
         answer = _call(server, project, "retrieve", {"queries": ["clock"]}, one)
         assert (answer.status, answer.json) == (404, {"error": "Project not found"})
     assert _call(server, "p1", "delete", {"docs": [_DOC]}, _key(server, "acme", rights=["read"])).status == 403
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "key", "status"),
+    [
+        ("POST", "/api/projects/p1/memory/index", "wrong", 401),
+        ("GET", "/api/projects/p1/memory/index", "", 405),
+        ("POST", "/api/projects/p1/memory/upsert", "", 404),
+        ("POST", "/api/projects/%FF/memory/index", "", 400),
+    ],
+)
+def test_what_fails_before_the_path_is_reached_has_an_error_too(
+    server: LiveServer, method: str, path: str, key: str, status: int
+) -> None:
+    answer = server.call(method, path, {"docs": [_DOC]} if method == "POST" else None, key=key or server.owner)
+    assert (answer.status, answer.json["status"]) == (status, status)
+    assert answer.json["error"] == answer.json["detail"] != ""
+    assert "error" not in server.call(method, "/v1/nowhere", key=key or server.owner).json
+
+
+def test_a_body_that_is_too_large_has_an_error_too(start_server: StartServer) -> None:
+    server = start_server(max_body_bytes=1_000)
+    answer = _call(server, "p1", "index", {"docs": ["x" * 2_000]})
+    assert (answer.status, answer.json["error"]) == (413, answer.json["detail"])
+
+
+@pytest.mark.parametrize("change", [str.upper, str.title, str.lower])
+def test_a_uuid_is_one_project_in_all_letters(server: LiveServer, change: Callable[[str], str]) -> None:
+    project = "7f9c24e8-3b12-4fef-91e0-56a2d5a0a3c1"
+    key = _key(server, "acme", scopes=f"project={project}")
+    assert _call(server, change(project), "index", {"docs": [_DOC]}, key).status == 200
+    assert _call(server, project, "retrieve", {"queries": ["clock"]}, key).json["results"][0]["docs"] == [_DOC]
+    assert _call(server, change(project), "delete", {"docs": [_DOC]}, key).json["count"] == 1
+
+
+@pytest.mark.parametrize("id", ["SHOP", "7F9C24E83B124FEF91E056A2D5A0A3C1", "7F9C24E8-3B12-4FEF-91E0-56A2D5A0A3C1-X"])
+def test_another_id_is_taken_as_it_is(server: LiveServer, id: str) -> None:
+    assert _call(server, id, "index", {"docs": [_DOC]}).status == 200
+    assert _call(server, id.lower(), "retrieve", {"queries": ["clock"]}).json["results"][0]["docs"] == []
+    assert _call(server, id, "retrieve", {"queries": ["clock"]}).json["results"][0]["docs"] == [_DOC]
 
 
 def _key(server: LiveServer, tenant: str, **bounds: Any) -> str:

@@ -54,7 +54,7 @@ class KeywordQuery:
     use_entity_expansion: bool = False
 
     def __post_init__(self) -> None:
-        check_count(self.limit, "limit")
+        object.__setattr__(self, "limit", check_count(self.limit, "limit"))
         if self.mode not in SEARCH_MODES:
             raise InputError(f"search_mode {show(self.mode)} must be one of {', '.join(SEARCH_MODES)}")
         check_flag(self.use_recency, "use_recency")

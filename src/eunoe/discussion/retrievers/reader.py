@@ -60,7 +60,7 @@ class DiscussionReader:
 
     def recent(self, count: int = 3) -> Retrieval:
         """The latest chunk memories, the latest last; -1 for all."""
-        check_count(count, "count", least=ALL)
+        count = check_count(count, "count", least=ALL)
         texts = self._chunk_texts()
         return _retrieval(texts if count == ALL else texts[max(0, len(texts) - count) :], _NO_MEMORIES)
 

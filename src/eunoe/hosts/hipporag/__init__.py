@@ -8,7 +8,7 @@ from eunoe.hosts.hipporag.chunks import Chunk
 from eunoe.hosts.hipporag.config import BaseConfig
 from eunoe.hosts.hipporag.folder import HippoReport, import_folder, import_projects
 from eunoe.hosts.hipporag.rag import PROJECT, HippoRAG
-from eunoe.hosts.hipporag.solutions import QuerySolution
+from eunoe.hosts.hipporag.solutions import QaError, QuerySolution
 
 __all__ = [
     "PROJECT",
@@ -16,6 +16,7 @@ __all__ = [
     "Chunk",
     "HippoRAG",
     "HippoReport",
+    "QaError",
     "QuerySolution",
     "import_folder",
     "import_projects",

@@ -30,6 +30,7 @@ from eunoe.projects.hipporag_folders import (
 from eunoe.text.normalize import replace_surrogates
 
 _BATCH_SIZE: Final = 256
+_SHOWN_CHARACTERS: Final = 40
 _NO_PYARROW: Final = "to read them install pyarrow (pip install pyarrow)"
 
 
@@ -78,7 +79,7 @@ class HippoPassage:
 def import_folder(
     memory: ProjectMemory, project: ProjectName, folder: str | Path, *, progress: Callable[[int], None] | None = None
 ) -> HippoReport:
-    """Bring the documents of a HippoRAG folder into a project; a second run changes nothing.
+    """Bring the documents of a HippoRAG folder into a project; a second run brings only what was deleted since.
 
     Read are the JSON files in the folder and in those of its models, and the parquet files of chunks if pyarrow is
     installed. The entity graph takes in entities and triples. Vectors are made anew by the store's own model.
@@ -158,13 +159,13 @@ class HippoReader:
                     read(path, place)
 
     def _read_openie(self, path: Path, name: str) -> None:
-        docs = json.loads(path.read_bytes())["docs"]
+        docs = _check_object(json.loads(path.read_bytes()), "the file")["docs"]
         if not isinstance(docs, list):
-            raise InputError("'docs' is no list")
+            raise InputError(f"docs is {_show_json(docs)}: it must be a list")
         for number, doc in enumerate(docs):
             place = f"{name} docs[{number}]"
             with self.problems.catch(place):
-                passage = self._add_passage(doc["passage"])
+                passage = self._add_passage(_check_object(doc, "the entry")["passage"])
                 passage.entities |= dict.fromkeys(self._read_entities(place, doc.get("extracted_entities")))
                 passage.triples |= dict.fromkeys(self._read_triples(place, doc.get("extracted_triples")))
 
@@ -180,12 +181,11 @@ class HippoReader:
                 self._add_passage(text)
 
     def _read_metadata(self, path: Path, name: str) -> None:
-        for chunk_id, metadata in json.loads(path.read_bytes()).items():
+        for chunk_id, metadata in _check_object(json.loads(path.read_bytes()), "the file").items():
             with self.problems.catch(f"{name} {chunk_id!r:.60}"):
-                if not isinstance(metadata, dict):
-                    raise InputError("the metadata is no object")
+                described = _check_object(metadata, "the metadata")
                 if chunk_id in self._chunk_ids:
-                    self._chunk_ids[chunk_id].described |= metadata
+                    self._chunk_ids[chunk_id].described |= described
 
     def _add_passage(self, text: Any) -> HippoPassage:
         if not isinstance(text, str) or not text.strip():
@@ -214,6 +214,17 @@ class HippoReader:
             return values or []
         self.problems.add(place, f"{name} is no list")
         return []
+
+
+def _check_object(value: Any, name: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InputError(f"{name} is {_show_json(value)}: it must be an object")
+    return value
+
+
+def _show_json(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
 def _has_pyarrow() -> bool:

@@ -2,35 +2,84 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping
+from inspect import signature
 from typing import Any, Final
 
 from eunoe.embed.adapters import CheckedEmbedder
-from eunoe.errors import InputError
+from eunoe.errors import InputError, LlmError
+from eunoe.hosts.hipporag.answers import OPERATION
 from eunoe.llm import Prompt, Reply
+from eunoe.llm.contract import AnswerError
+from eunoe.llm.endings import refusal_error
 from eunoe.model.validation import show
 
+_COUNTS: Final = ("prompt_tokens", "completion_tokens")
+_KEYWORDS: Final = {
+    "max_new_tokens": ("max_completion_tokens", "max_tokens", "max_new_tokens"),
+    "temperature": ("temperature",),
+}
+"""What the models of HippoRAG call a setting; the first is what those that take any keyword know."""
 _QUERY_INSTRUCTION: Final = "Given a question, find the documents that help to answer it."
+_log = logging.getLogger(__name__)
 
 
 class InferLlm:
-    """An LLM with `infer(messages)`, which gives the text, and perhaps what it took."""
+    """An LLM with `infer(messages)`, which gives the text, and perhaps what it took.
 
-    def __init__(self, model: Any) -> None:
+    Questions are asked with those of `settings` for which `infer` has a keyword; a warning names the others.
+    """
+
+    def __init__(self, model: Any, settings: Mapping[str, Any]) -> None:
         self.name = str(getattr(model, "llm_name", "") or type(model).__name__)
-        self._model = model
+        self._infer = model.infer
+        self._keywords = self._find_keywords(settings)
 
     def ask(self, prompt: Prompt) -> Reply:
         contents = {"system": prompt.instructions, "user": prompt.text}
-        given = self._model.infer([{"role": role, "content": text} for role, text in contents.items()])
-        text, usage = (given, {}) if isinstance(given, str) else (given[0], given[1] or {})
-        counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
-        return Reply(text, *(count if isinstance(count, int) else 0 for count in counts))
+        messages = [{"role": role, "content": text} for role, text in contents.items()]
+        try:
+            given = self._infer(messages, **(self._keywords if prompt.operation == OPERATION else {}))
+        except LlmError:
+            raise
+        except Exception as error:  # its text may hold a key, or what was asked
+            message = f"{self.name} failed: {type(error).__name__}"
+            raise refusal_error(message, str(error), getattr(error, "status_code", 0)) from error
+        return self._read(given)
+
+    def _read(self, given: Any) -> Reply:
+        parts = list(given) if isinstance(given, tuple | list) else [given]
+        text, usage = (*parts, None, None)[:2]
+        usage = usage if isinstance(usage, Mapping) else {}
+        read, written = (count if isinstance(count := usage.get(name), int) else 0 for name in _COUNTS)
+        if not isinstance(text, str):
+            message = f"{self.name} gave {type(text).__name__} as its text; due from infer: text, or (text, metadata)"
+            raise AnswerError(message, Reply("", read, written))
+        reason = usage.get("finish_reason")
+        return Reply(text, read, written, finish_reason=reason if isinstance(reason, str) else "stop")
+
+    def _find_keywords(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            parameters = list(signature(self._infer).parameters.values())
+        except (TypeError, ValueError):  # a function that does not say what it takes
+            parameters = []
+        takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
+        names = {each.name for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)}
+        keywords = {}
+        for setting, choices in _KEYWORDS.items():
+            keyword = next((choice for choice in choices if choice in names), choices[0] if takes_all else None)
+            if setting in settings and keyword:
+                keywords[keyword] = settings[setting]
+            elif setting in settings:
+                _log.warning("%s is not used: the infer of %s takes no %s", setting, self.name, choices[0])
+        return keywords
 
 
-def adapt_llm(model: Any) -> Any:
-    """What `eunoe.open` takes as an LLM."""
+def adapt_llm(model: Any, settings: Mapping[str, Any]) -> Any:
+    """What `eunoe.open` takes as an LLM. One with `infer` is told the settings."""
     is_foreign = callable(getattr(model, "infer", None)) and not callable(getattr(model, "ask", None))
-    return InferLlm(model) if is_foreign else model
+    return InferLlm(model, settings) if is_foreign else model
 
 
 def adapt_embedder(model: Any, identity: str | None) -> Any:

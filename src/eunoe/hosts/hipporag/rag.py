@@ -14,15 +14,16 @@ import numpy as np
 from eunoe.errors import InputError, LlmError
 from eunoe.hosts.hipporag.answers import ask_question
 from eunoe.hosts.hipporag.chunks import CHUNK, Chunk, described_by, keep_described, read_chunks
-from eunoe.hosts.hipporag.config import project_settings, read_config
+from eunoe.hosts.hipporag.config import chosen_settings, project_settings, read_config
 from eunoe.hosts.hipporag.folder import HippoReport, import_folder
 from eunoe.hosts.hipporag.models import adapt_embedder, adapt_llm
-from eunoe.hosts.hipporag.solutions import QuerySolution, answer_figures, recall_figures
+from eunoe.hosts.hipporag.solutions import QaError, QuerySolution, answer_figures, check_solutions, recall_figures
 from eunoe.llm import Llm, load_llm
 from eunoe.llm.models import asking_for
 from eunoe.model.scope import Scope
 from eunoe.model.validation import show
 from eunoe.projects import ProjectMemory
+from eunoe.projects.project_memory import open_memory
 from eunoe.text.normalize import replace_surrogates
 
 PROJECT: Final = "hipporag"
@@ -85,14 +86,16 @@ class HippoRAG:
             },
         )
         self._settings = project_settings(self.global_config)
-        llm = adapt_llm(qa_llm if extraction_llm is None else extraction_llm)
+        has_two = qa_llm is not None and extraction_llm is not None
+        names = chosen_settings(global_config)
+        chosen = {name: value for name, value in vars(self.global_config).items() if name in names}
+        llm = adapt_llm(qa_llm if extraction_llm is None else extraction_llm, {} if has_two else chosen)
         embedder = adapt_embedder(embedding_model, index_identity)
-        self.memory = ProjectMemory.open(settings=self._settings, llm=llm, embedder=embedder)
+        self.memory = ProjectMemory(open_memory(self._settings, llm, embedder, project=PROJECT))
         self.project = PROJECT
         self._scope = Scope(project=PROJECT)
         self._reads_documents = extraction_llm is not None
-        has_two = qa_llm is not None and extraction_llm is not None
-        self._llm = load_llm(adapt_llm(qa_llm)) if has_two else self.memory.memory.llm
+        self._llm = load_llm(adapt_llm(qa_llm, chosen)) if has_two else self.memory.memory.llm
         self._preprocessor = text_preprocessor
         self._close = weakref.finalize(self, self.memory.close)
 
@@ -147,8 +150,8 @@ class HippoRAG:
 
         Returns the solutions, what the model said to each, and what that took. With `gold_answers` also the recall of
         the documents (None without `gold_docs`) and how good the answers are. Solutions of `retrieve` may be given in
-        place of questions. LlmError if there is no language model or it fails; solutions that were given keep the
-        answers that came before.
+        place of questions. LlmError if there is no language model. If it fails, QaError, which has the answers that
+        came before and the questions that are left.
         """
         return self._answer(self.retrieve, queries, gold_docs, gold_answers)
 
@@ -164,15 +167,17 @@ class HippoRAG:
     def qa(self, queries: Sequence[QuerySolution]) -> tuple[list[QuerySolution], list[str], list[dict[str, Any]]]:
         """Have the language model answer from documents that were retrieved before."""
         llm, config = self._require_llm(), self.global_config
-        solutions = _check_list(queries, "queries")
-        if not all(isinstance(solution, QuerySolution) for solution in solutions):
-            raise InputError("queries must be solutions, as retrieve gives them: rag_qa takes questions")
-        messages, usages = [], []
+        solutions = check_solutions(_check_list(queries, "queries"))
+        messages: list[str] = []
+        usages: list[dict[str, Any]] = []
         with asking_for(self._scope):
             for solution in solutions:
                 docs = solution.docs[: config.qa_top_k]
                 limits = config.max_new_tokens, config.temperature
-                solution.answer, message, usage = ask_question(llm, solution.question, docs, *limits)
+                try:
+                    solution.answer, message, usage = ask_question(llm, solution.question, docs, *limits)
+                except LlmError as error:
+                    raise QaError(str(error), solutions, messages, usages) from error
                 messages.append(message)
                 usages.append(usage)
         return solutions, messages, usages
@@ -236,11 +241,7 @@ class HippoRAG:
             )
             for result in results
         ]
-        if gold is None:
-            return solutions
-        for solution, docs in zip(solutions, gold, strict=True):
-            solution.gold_docs = docs
-        return solutions, recall_figures(solutions)
+        return solutions if gold is None else (solutions, _compare_docs(solutions, gold))
 
     def _answer(
         self,
@@ -250,19 +251,16 @@ class HippoRAG:
         gold_answers: Sequence[Sequence[str]] | None,
     ) -> Any:
         self._require_llm()
-        solutions: Any = _check_list(queries, "queries")
-        _check_gold(solutions, gold_docs, "gold_docs")
-        gold = _check_gold(solutions, gold_answers, "gold_answers")
-        recall = None
-        if not all(isinstance(query, QuerySolution) for query in solutions):
-            solutions = retrieve(solutions, gold_docs=gold_docs)
-            solutions, recall = solutions if gold_docs is not None else (solutions, None)
-        answered = self.qa(solutions)
-        if gold is None:
-            return answered
-        for solution, answers in zip(solutions, gold, strict=True):
-            solution.gold_answers = answers
-        return *answered, recall, answer_figures(solutions)
+        given = _check_list(queries, "queries")
+        docs, answers = _check_gold(given, gold_docs, "gold_docs"), _check_gold(given, gold_answers, "gold_answers")
+        are_solutions = all(isinstance(query, QuerySolution) for query in given)
+        solutions = check_solutions(given) if are_solutions else retrieve(given)
+        recall = None if docs is None else _compare_docs(solutions, docs)
+        if answers is None:
+            return self.qa(solutions)
+        for solution, gold in zip(solutions, answers, strict=True):
+            solution.gold_answers = gold
+        return *self.qa(solutions), recall, answer_figures(solutions)
 
     def _require_llm(self) -> Llm:
         if self._llm is None:
@@ -300,6 +298,12 @@ def _check_texts(values: Any, name: str) -> list[str]:
     if not all(isinstance(value, str) for value in texts):
         raise InputError(f"{name} must be a list of texts")
     return list(map(replace_surrogates, texts))
+
+
+def _compare_docs(solutions: Sequence[QuerySolution], gold: Sequence[list[str]]) -> dict[str, float]:
+    for solution, docs in zip(solutions, gold, strict=True):
+        solution.gold_docs = docs
+    return recall_figures(solutions)
 
 
 def _check_gold(queries: Sequence[Any], gold: Any, name: str) -> list[list[str]] | None:

@@ -12,6 +12,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from eunoe.errors import InputError, LlmError
+from eunoe.model.validation import show
+
 _RECALL_CUTS: Final = (1, 2, 5, 10, 20, 30, 50, 100, 150, 200)
 _SHOWN: Final = 5
 _ARTICLES: Final = re.compile(r"\b(a|an|the)\b")
@@ -47,6 +50,37 @@ class QuerySolution:
             "doc_metadata": None if self.doc_metadata is None else self.doc_metadata[:_SHOWN],
             "graph_seeds": self.graph_seeds,
         } | ({} if self.thoughts is None else {"thoughts": self.thoughts})
+
+
+class QaError(LlmError):
+    """The language model failed at a question. What it had answered before is here, and what is left."""
+
+    def __init__(
+        self, message: str, solutions: list[QuerySolution], messages: list[str], metadata: list[dict[str, Any]]
+    ) -> None:
+        done = f"{len(messages)} of {len(solutions)} questions were answered"
+        super().__init__(f"{message} ({done}: `solutions` has them, and rag_qa(error.unanswered) asks for the others)")
+        self.solutions = solutions
+        """All of them in their order; those that were answered have their answers."""
+        self.messages, self.metadata = messages, metadata
+        """What the model said to those that it answered, and what that took."""
+
+    @property
+    def unanswered(self) -> list[QuerySolution]:
+        """The solutions that are still to be answered, from the one at which the model failed."""
+        return self.solutions[len(self.messages) :]
+
+
+def check_solutions(values: Sequence[Any]) -> list[QuerySolution]:
+    """Return solutions that have a question and documents."""
+    for place, value in enumerate(values):
+        if not isinstance(value, QuerySolution):
+            raise InputError("queries must be solutions, as retrieve gives them: rag_qa takes questions")
+        if not isinstance(value.question, str):
+            raise InputError(f"queries[{place}].question is {show(value.question)}: it must be a text")
+        if not isinstance(value.docs, list | tuple) or not all(isinstance(doc, str) for doc in value.docs):
+            raise InputError(f"queries[{place}].docs is {show(value.docs)}: it must be a list of texts")
+    return list(values)
 
 
 def recall_figures(solutions: Sequence[QuerySolution]) -> dict[str, float]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, Final
 
@@ -26,6 +27,7 @@ from eunoe.server.routes.json_request import check_limits, json_router, read_jso
 
 router = json_router("projects")
 _log = logging.getLogger("eunoe.server")
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 ProjectParam = Annotated[str, Path(examples=["7f9c24e8-3b12-4fef-91e0-56a2d5a0a3c1"])]
 
 
@@ -112,7 +114,7 @@ async def _answer(
     work: Callable[[ProjectMemory, str, dict[str, Any]], dict[str, Any]],
 ) -> Response:
     try:
-        project = _find_project(unescape_segment(id), caller, right)
+        project = _find_project(_project_name(unescape_segment(id)), caller, right)
         body = read_json(await request.body())
         _check_body(body, request)
         return JSONResponse(await asyncio.to_thread(work, ProjectMemory(caller.memory), project, body))
@@ -129,6 +131,15 @@ async def _answer(
 
 class _NoProjectError(Exception):
     """The key reaches no such project."""
+
+
+def _project_name(id: str) -> str:
+    """The id itself; a UUID in small letters, as those who route it as one have it.
+
+    >>> _project_name("7F9C24E8-3B12-4FEF-91E0-56A2D5A0A3C1"), _project_name("Shop")
+    ('7f9c24e8-3b12-4fef-91e0-56a2d5a0a3c1', 'Shop')
+    """
+    return id.lower() if _UUID.fullmatch(id) else id
 
 
 def _find_project(name: str, caller: Caller, right: Right) -> str:
