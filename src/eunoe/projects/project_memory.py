@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Self, get_args
@@ -17,12 +18,14 @@ from eunoe.memory import Memory
 from eunoe.model.atom import Atom
 from eunoe.model.choices import RecipeName
 from eunoe.model.hit import Hit
-from eunoe.model.record import Item
+from eunoe.model.record import Item, Record
 from eunoe.model.report import Receipt
 from eunoe.model.scope import Scope
 from eunoe.model.validation import MAX_NAME_CHARACTERS, check_choice, check_count, check_flag, check_number, check_text
 from eunoe.projects.documents import Document, matching_texts, parse_document, part_of
 from eunoe.projects.hipporag_folders import offer_import
+from eunoe.projects.overview import SCORE as OVERVIEW_SCORE
+from eunoe.projects.overview import asks_for_overview
 from eunoe.projects.relevance import RelevanceThreshold, threshold_of
 from eunoe.projects.settings import ProjectSettings
 
@@ -112,7 +115,8 @@ class ProjectMemory:
     ) -> list[dict[str, Any]]:
         """Return the documents that bear on each question, best first, with their scores (0 to 1) and ids.
 
-        A question on something else gives none, and so does an empty one.
+        A question on something else gives none, and so does an empty one. A question about the project as a whole,
+        such as "What has been done in this project?", gives the documents that were indexed last.
         """
         scope = Scope(project=project)
         count = check_count(DEFAULT_COUNT if num_to_retrieve is None else num_to_retrieve, "num_to_retrieve")
@@ -185,21 +189,31 @@ class ProjectMemory:
                     self.memory.streams.unarchive(scope, id)
 
     def _answer(self, scope: Scope, query: str, count: int) -> dict[str, Any]:
-        hits = self._relevant_hits(scope, query, count) if query.strip() else {}
+        found = self._relevant_documents(scope, query, count) if query.strip() else {}
+        if not found and asks_for_overview(query) and self._needed.best <= OVERVIEW_SCORE:
+            found = {id: (OVERVIEW_SCORE, item) for id, item in self._latest_documents(scope, count)}
         texts = {
-            id: self._text_of(scope, id) if part_of(hit.record).parts > 1 else hit.text for id, hit in hits.items()
+            id: self._text_of(scope, id) if part_of(item).parts > 1 else item.text for id, (_, item) in found.items()
         }
         ids = [id for id, text in texts.items() if text is not None]
-        scores = [hits[id].score for id in ids]
+        scores = [found[id][0] for id in ids]
         return {"question": query, "docs": [texts[id] for id in ids], "doc_scores": scores, "ids": ids}
 
-    def _relevant_hits(self, scope: Scope, query: str, count: int) -> dict[str, Hit]:
-        """The best hit of each document that bears on the question."""
+    @property
+    def _needed(self) -> RelevanceThreshold:
+        given = self.threshold
+        return threshold_of(self.recipe) if given is None else RelevanceThreshold(given, given)
+
+    def _relevant_documents(self, scope: Scope, query: str, count: int) -> dict[str, tuple[float, Item | Record]]:
+        """The documents that bear on the question, with their scores and what was found of them."""
         hits = self._best_hits(scope, query, count)
-        threshold = self.threshold
-        needed = threshold_of(self.recipe) if threshold is None else RelevanceThreshold(threshold, threshold)
-        passing = needed.count_passing([hit.score for hit in hits.values()])
-        return dict(islice(hits.items(), min(passing, count)))
+        passing = self._needed.count_passing([hit.score for hit in hits.values()])
+        return {id: (hit.score, hit.record) for id, hit in islice(hits.items(), min(passing, count))}
+
+    def _latest_documents(self, scope: Scope, count: int) -> Iterator[tuple[str, Item]]:
+        """The documents that were indexed last, with their first parts."""
+        facts = self._all_facts(scope, page_size=count, newest=True)
+        return islice(((part_of(fact).document, fact) for fact in facts if part_of(fact).number == 1), count)
 
     def _best_hits(self, scope: Scope, query: str, count: int) -> dict[str, Hit]:
         """The best hit of each document. Parts of one may crowd others out, so that more may have to be asked for."""
@@ -247,11 +261,12 @@ class ProjectMemory:
         except NotFoundError:
             return None
 
-    def _all_facts(self, scope: Scope) -> Iterator[Item]:
-        page = self.memory.list(scope, kinds=["fact"], limit=_PAGE_FACTS)
+    def _all_facts(self, scope: Scope, page_size: int = _PAGE_FACTS, newest: bool = False) -> Iterator[Item]:
+        next_page = partial(self.memory.list, scope, kinds=["fact"], limit=min(page_size, _PAGE_FACTS), newest=newest)
+        page = next_page()
         yield from page.items
         while page.next:
-            page = self.memory.list(scope, kinds=["fact"], limit=_PAGE_FACTS, after=page.next)
+            page = next_page(after=page.next)
             yield from page.items
 
 

@@ -461,8 +461,9 @@ def _judge_documents(
     if cosines is None:
         return words, own
     scale = recipe.document_scales_by_model.get(search.model, recipe.document_scale)
-    cosines = cosines - short_excess(scale, len(search.question.words), index.lexical.rows["length"])
-    with_vector = own_log_odds(scale, signals["term"], graph.is_about, cosines, signals["dense"])
+    excess = short_excess(scale, len(search.question.words), index.lexical.rows["length"])
+    likeness = (cosines - excess).astype(np.float32)
+    with_vector = own_log_odds(scale, signals["term"], graph.is_about, likeness, signals["dense"])
     return scale, np.where(index.dense.present, with_vector, own)
 
 
