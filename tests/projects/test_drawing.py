@@ -97,7 +97,7 @@ def test_a_picture_says_what_it_shows() -> None:
     assert legend <= set(said)
     assert "two steps" not in said
     plain = texts(Xml.fromstring(svg(Neighbourhood("", MANY.entities[:2], (Link("k0", "k1", 1.0),)))))
-    assert plain[:2] == ["The best connected names", "2 names"]
+    assert plain[:2] == ["Names, the best connected first", "2 names"]
     assert not [text for text in plain if "relation" in text]
 
 

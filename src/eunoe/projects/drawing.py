@@ -108,7 +108,9 @@ def _root(width: float, height: float, title: str) -> Xml.Element:
 def _heading(graph: Neighbourhood, scope: str) -> list[tuple[str, float, str]]:
     """The lines above the picture, with their sizes and colours."""
     asked = next((entity.name for entity in graph.entities if entity.key == graph.entity), "")
-    title = f"Around {_label(asked)}" if asked else "The best connected names" if graph.entities else "No names yet"
+    title = (
+        f"Around {_label(asked)}" if asked else "Names, the best connected first" if graph.entities else "No names yet"
+    )
     relations = _count(len(graph.relations), "relation") if graph.relations else ""
     about = (one_line(_xml_text(scope), 80), _count(len(graph.entities), "name"), relations)
     return [(title, _TITLE_FONT_SIZE, _INK), (" · ".join(filter(None, about)), _FONT_SIZE, "#475569")]

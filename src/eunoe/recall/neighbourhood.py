@@ -1,4 +1,4 @@
-"""The part of an entity graph around one entity, or its best connected entities: for people to look at."""
+"""The part of an entity graph around one entity, or its entities, the best connected first: for people to look at."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ _MAX_SPELLINGS: Final = 50
 def find_neighbourhood(
     store: Store, indexes: IndexCache, scope: Scope, entity: str, depth: int, limit: int
 ) -> Neighbourhood:
-    """What is near to an entity, at most so many others; without one, those that are tied to most."""
+    """What is near to an entity, at most so many others; without one, those that are tied to most first."""
     with indexes.borrow([scope], graph=True) as held:
         for _, index in held:
             edges = _Edges(index)
@@ -144,8 +144,12 @@ def _merge(row: Ints, entity: Ints, weight: NDArray[np.float32]) -> tuple[Ints, 
 
 
 def _best_connected(store: Store, edges: _Edges, limit: int) -> Neighbourhood:
+    """Where there is room, those that nothing connects follow, the most frequent first."""
     ties = edges.ties_to_all()
-    entities = [edges.describe(number, float(ties[number]), 0) for number in _strongest(edges, ties, limit)]
+    numbers = _strongest(edges, ties, limit)
+    apart = np.where(ties > 0, 0.0, edges.passage_counts)
+    numbers += _strongest(edges, apart, limit - len(numbers), numbers)
+    entities = [edges.describe(number, float(ties[number]), 0) for number in numbers]
     keys = [entity.key for entity in entities]
     return Neighbourhood("", tuple(entities), _links(edges, keys), (), _relations(store, edges, keys))
 
