@@ -47,6 +47,16 @@ def test_without_a_name_the_best_connected_are_listed(cli: Cli) -> None:
     assert "Felix Cole" not in result.out
 
 
+def test_names_without_a_connection_are_listed_last(cli: Cli, store: Path, tmp_path: Path) -> None:
+    with eunoe.open(store, embedder="none") as memory:
+        memory.remember("project=lone", "Greta Lindqvist was alone.")
+        memory.remember(ATLAS, "Greta Lindqvist was alone.")
+    assert "Greta Lindqvist" in cli("graph", "project=lone").out
+    names = [entity["name"] for entity in cli("graph", ATLAS, "--json").json["entities"]]
+    assert names[-1] == "Greta Lindqvist"
+    assert "Greta Lindqvist" not in cli("graph", ATLAS, "--limit", "4").out
+
+
 def test_no_escape_sequence_reaches_the_terminal(cli: Cli) -> None:
     result = cli("graph", ATLAS, "Bergen")
     assert result.code == 0

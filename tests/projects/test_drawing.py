@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
@@ -97,7 +98,7 @@ def test_a_picture_says_what_it_shows() -> None:
     assert legend <= set(said)
     assert "two steps" not in said
     plain = texts(Xml.fromstring(svg(Neighbourhood("", MANY.entities[:2], (Link("k0", "k1", 1.0),)))))
-    assert plain[:2] == ["The best connected names", "2 names"]
+    assert plain[:2] == ["Names, the best connected first", "2 names"]
     assert not [text for text in plain if "relation" in text]
 
 
@@ -128,6 +129,48 @@ def test_no_label_covers_another() -> None:
     for place, (x, y, width) in enumerate(labels):
         for other_x, other_y, other_width in labels[:place]:
             assert abs(y - other_y) >= 10 or abs(x - other_x) >= (width + other_width) / 2
+
+
+def test_long_names_that_begin_alike_are_told_apart() -> None:
+    names = [f"src/eunoe/projects/a_very_long_folder/{name}.py" for name in ("drawing", "layout")]
+    graph = Neighbourhood("", tuple(Entity(name, name, 1, 0.0) for name in (*names, "x" * 200)))
+    drawn = texts(Xml.fromstring(svg(graph)))
+    assert set(names) <= set(drawn)
+    assert len(max(drawn, key=len)) < 60
+
+
+def test_the_legend_has_what_is_drawn() -> None:
+    line = "in the same passages: thicker, the more they are"
+    link, arrow = (Link("k0", "k1", 1.0),), (Relation("k0", "owns", "k1", 1),)
+    assert line in texts(Xml.fromstring(svg(Neighbourhood("", MANY.entities[:2], link))))
+    assert line not in texts(Xml.fromstring(svg(Neighbourhood("", MANY.entities[:2], link, (), arrow))))
+
+
+def test_the_steps_of_the_legend_stand_in_one_row() -> None:
+    entities = tuple(Entity(f"k{step}", f"N{step}", 1, 1.0, step) for step in range(4))
+    root = Xml.fromstring(svg(Neighbourhood("k0", entities, tuple(Link("k0", each.key, 1.0) for each in entities[1:]))))
+    signs = [circle for circle in root.iter(f"{SVG}circle") if not len(circle)]
+    assert len(signs) == 4
+    assert len({circle.get("cy") for circle in signs}) == 1
+
+
+def test_an_arrow_ends_where_nothing_covers_its_head() -> None:
+    """Below a name stands its label; an arrow from there ends below it."""
+    pairs = [(a, b) for a in range(6) for b in range(6) if a != b]
+    entities = tuple(Entity(f"k{place}", f"Name number {place}", 1, 1.0) for place in range(6))
+    relations = tuple(Relation(f"k{a}", "owns", f"k{b}", 1) for a, b in pairs)
+    root = Xml.fromstring(svg(Neighbourhood("", entities, (), (), relations)))
+    labels = [box for box, text in zip(boxes(root), texts(root)[2:], strict=False) if text.startswith("Name")]
+    paths = [path.get("d") or "" for path in root.iter(f"{SVG}path") if "Q" in (path.get("d") or "")]
+    assert len(labels) == 6
+    assert len(paths) == len(pairs)
+    for path in paths:
+        bend_x, bend_y, x, y = map(float, path.partition("Q")[2].split())
+        way = math.hypot(x - bend_x, y - bend_y)
+        for back in (0, 3, 6):
+            head_x, head_y = x + back * (bend_x - x) / way, y + back * (bend_y - y) / way
+            for middle, baseline, width in labels:
+                assert abs(head_x - middle) > width / 2 or not baseline - 9 < head_y < baseline + 1
 
 
 def test_names_without_a_link_take_little_room() -> None:

@@ -32,6 +32,12 @@ def test_parts_that_nothing_ties_stand_beside_each_other() -> None:
     assert layout.width * layout.height < 8 * boxes.prod(axis=1).sum()
 
 
+def test_a_small_part_stands_where_there_is_room() -> None:
+    layout = lay_out(np.array([[500.0, 250.0], [120.0, 215.0]]), [])
+    assert layout.width > 620
+    assert layout.height == 250
+
+
 @pytest.mark.parametrize("both_ways", [False, True])
 def test_a_box_between_two_others_stands_near_their_middle(both_ways: bool) -> None:
     middles = [(0, 1), (1, 0)] if both_ways else [(0, 1)]

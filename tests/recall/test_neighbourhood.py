@@ -169,6 +169,34 @@ def test_one_person_under_several_names_is_shown_once(memory: Memory) -> None:
     assert {"Rome", "Bergen", "Lisbon"} <= {entity.name for entity in found.entities}
 
 
+def test_identifiers_are_not_shown_as_one(memory: Memory) -> None:
+    texts = {
+        "memory.summaries.write": "Call `memory.summaries.write` after Nordwind.",
+        "memory.write": "Then call `memory.write` with Nordwind.",
+        "qux.anna.berg": "Then call `qux.anna.berg` with Nordwind.",
+        "anna.berg": "Then call `anna.berg` with Nordwind.",
+        "locomo_dev.json": "The file `locomo_dev.json` holds Nordwind.",
+        "_dev.json": "The file `_dev.json` holds Nordwind.",
+        "memory.qdrant": "Then call `memory.qdrant` with Nordwind.",
+        "Qdrant": "They use Qdrant with Nordwind.",
+    }
+    memory.remember_many(ATLAS, list(texts.values()))
+    for name in texts:
+        found = memory.graph.neighbours(ATLAS, name)
+        assert [passage.text for passage in found.passages] == [texts[name]]
+        assert [entity.name for entity in found.entities] == [name, "Nordwind"]
+
+
+def test_no_two_names_are_written_alike(memory: Memory) -> None:
+    memory.remember_many(
+        ATLAS, ["Oslo, Norway (city)\n\nIt lies near Drammen.", "Oslo, Norway (port)\n\nShips go to Drammen."]
+    )
+    for name in ("", "Drammen", "Oslo"):
+        found = [entity.name for entity in memory.graph.neighbours(ATLAS, name, depth=2).entities]
+        assert len(set(found)) == len(found)
+    assert {"Oslo, Norway (city)", "Oslo, Norway (port)", "Drammen"} == names(memory.graph.neighbours(ATLAS)).keys()
+
+
 def test_two_people_of_one_surname_stay_two(memory: Memory) -> None:
     memory.remember_many(
         ATLAS, ["They met Anna Meyer in Rome.", "They met Tom Meyer in Bergen.", "They met Meyer in Lisbon."]

@@ -5,7 +5,7 @@ import pytest
 from eunoe.index.passage import parse_passage
 from eunoe.text.full_names import find_full_names, group_names
 from eunoe.text.name_model import load_name_model
-from eunoe.text.names import LIKELY
+from eunoe.text.names import LIKELY, is_identifier
 
 
 def likely(text: str) -> set[str]:
@@ -49,6 +49,27 @@ def test_a_name_that_is_also_a_word_is_told_by_what_is_around_it(text: str, name
 def test_identifiers_and_files_are_not_joined_with_names_beside_them() -> None:
     found = likely("The HTTPServer Anna wrote calls parse_passage in src/app/main.py. Read cart.py too.")
     assert found == {"httpserver", "anna", "parse passage", "src app main py", "cart py"}
+
+
+def test_identifiers_are_not_joined_as_people_are() -> None:
+    text = "Call `memory.summaries.write`, then `memory.write`. See locomo_dev.json and _dev.json, GPT-4 Turbo and GPT."
+    found = ("memory summaries write", "memory write", "locomo dev json", "dev json", "gpt 4 turbo", "gpt")
+    passage = parse_passage(text)
+    assert set(passage.labels) == set(found)
+    assert passage.about == ("memory summaries write",)
+    assert parse_passage(f"memory.summaries.write\n\n{text}").labels.keys() == set(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        *((name, True) for name in ("memory.write", "_dev.json", "src/cart", "System.Text.Json", "anna@berg.example")),
+        *((name, True) for name in ("IPv4 Router", "Eunoe v2.1")),
+        *((name, False) for name in ("J.R.R. Tolkien", "Anna Berg Ph.D", "Louis 14", "20th Century Fox", "O'Brien")),
+    ],
+)
+def test_an_identifier_is_told_from_a_name(name: str, expected: bool) -> None:
+    assert is_identifier(name) is expected
 
 
 @pytest.mark.parametrize(
@@ -97,12 +118,12 @@ def test_a_surname_that_two_people_have_is_neither() -> None:
     ],
 )
 def test_names_of_a_stream_are_grouped_where_they_mean_one_person(names: list[str], groups: int) -> None:
-    same = group_names(dict.fromkeys(names, 1), str.isalpha)
+    same = group_names(dict.fromkeys(names, 1), bool)
     assert len({same.get(name, name) for name in names}) == groups
 
 
 def test_a_first_name_that_is_far_more_frequent_stands_for_itself() -> None:
-    assert group_names({"paris": 40, "paris hilton": 1}, str.isalpha) == {}
+    assert group_names({"paris": 40, "paris hilton": 1}, bool) == {}
 
 
 def test_an_acronym_stands_for_the_name_it_is_made_of() -> None:

@@ -121,7 +121,7 @@ def files(
 def graph(
     call: Call,
     scope: ScopeArgument,
-    entity: Annotated[str, argument("[ENTITY]", "A name; without one the best connected.")] = "",
+    entity: Annotated[str, argument("[ENTITY]", "A name; without one the best connected first.")] = "",
     depth: Annotated[int, typer.Option("--depth", metavar="N", help="Steps from passage to passage.")] = 1,
     limit: Annotated[int, typer.Option("-n", "--limit", metavar="N", help="At most so many names and passages.")] = 30,
     graphml: Annotated[Path | None, typer.Option("--graphml", metavar="FILE", help="Write it as GraphML.")] = None,

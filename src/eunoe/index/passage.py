@@ -11,7 +11,7 @@ from eunoe.text import analyzer, entities
 from eunoe.text.entities import EntityExtractor, EntityMention, entity_key
 from eunoe.text.full_names import find_full_names
 from eunoe.text.languages import detect_language, is_stop_word
-from eunoe.text.names import LEAST_LIKELY, LIKELY
+from eunoe.text.names import LEAST_LIKELY, LIKELY, is_identifier
 from eunoe.text.scripts import SPACELESS_BLOCKS
 from eunoe.text.sentences import split_sentences
 
@@ -60,8 +60,7 @@ def parse_passage(text: str, extractor: EntityExtractor | None = None, graph: Pa
     given = list(chain(graph.entities, *map(_ends, graph.triples)))
     names = [_add_given(entities.find_entities(part, lowercase, extractor, language), part, given) for part in parts]
     title_keys = entities.title_keys(title)
-    likely = (name for own in names for name, mention in own.items() if mention.score >= LIKELY)
-    full = find_full_names([*title_keys[-1:], *likely])
+    full = find_full_names(_with_short_forms(title, title_keys, names))
     mentions = [
         *_title_mentions(title, title_keys, extractor),
         *((full.get(name, name), mention) for own in names for name, mention in own.items()),
@@ -79,6 +78,18 @@ def parse_passage(text: str, extractor: EntityExtractor | None = None, graph: Pa
     triples = [(" ".join(triple), map(entity_key, _ends(triple))) for triple in graph.triples]
     lines = [_sentence(*pair, full, language) for pair in (*zip(parts, names, strict=True), *triples)]
     return Passage(labels, tuple(dict.fromkeys(about)), tuple(lines), scores)
+
+
+def _with_short_forms(
+    title: str, title_keys: Sequence[str], names: Iterable[Mapping[str, EntityMention]]
+) -> Iterator[str]:
+    """The names that may have a short form in the text, or be one: all that are no identifiers."""
+    if not is_identifier(title):
+        yield from title_keys[-1:]
+    for own in names:
+        for name, mention in own.items():
+            if mention.score >= LIKELY and not is_identifier(mention.label):
+                yield name
 
 
 def _title_mentions(

@@ -254,7 +254,8 @@ class Graph(Group):
     def neighbours(self, scope: ScopeLike, entity: str = "", *, depth: int = 1, limit: int = 50) -> Neighbourhood:
         """Return what stands around an entity: the entities in the same passages, and the passages.
 
-        Without an entity those that are tied to most. Raise NotFoundError if the scope has no passage with that name.
+        Without an entity those that are tied to most, and last those that are tied to none. Raise NotFoundError if
+        the scope has no passage with that name.
 
         Args:
             depth: how many steps from passage to passage to go.

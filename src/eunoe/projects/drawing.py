@@ -1,13 +1,15 @@
 """A part of the entity graph for other programs and for the eye: GraphML, and a picture as SVG."""
 
+import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 from xml.etree import ElementTree as Xml
 
 import numpy as np
 
-from eunoe.model.graph import Entity, Neighbourhood, Relation
+from eunoe.model.graph import Entity, Link, Neighbourhood, Relation
 from eunoe.projects.graph_layout import Floats, Layout, Tie, lay_out
 from eunoe.text.normalize import one_line
 
@@ -77,11 +79,14 @@ def svg(graph: Neighbourhood, scope: str = "") -> str:
     arrows = _arrows(graph.relations)
     picture = _Picture(graph, arrows)
     heading = _heading(graph, scope)
-    entries = list(_legend_entries(graph, bool(arrows)))
+    steps, lines = list(_legend_steps(graph)), list(_legend_lines(graph, arrows))
     width = max(
-        picture.width, *(_text_width(text, size) for text, size, _ in heading), *(entry.width for entry in entries)
+        picture.width,
+        *(_text_width(text, size) for text, size, _ in heading),
+        _legend_width(steps),
+        *(entry.width for entry in lines),
     )
-    rows = _wrap(entries, width)
+    rows = _wrap([*steps, *lines], width)
     top = _MARGIN + sum(1.5 * size for _, size, _ in heading)
     legend_top = top + picture.height + (_LINE_HEIGHT if graph.entities else 0)
     root = _root(width + 2 * _MARGIN, legend_top + _LINE_HEIGHT * len(rows) + _MARGIN, heading[0][0])
@@ -108,7 +113,9 @@ def _root(width: float, height: float, title: str) -> Xml.Element:
 def _heading(graph: Neighbourhood, scope: str) -> list[tuple[str, float, str]]:
     """The lines above the picture, with their sizes and colours."""
     asked = next((entity.name for entity in graph.entities if entity.key == graph.entity), "")
-    title = f"Around {_label(asked)}" if asked else "The best connected names" if graph.entities else "No names yet"
+    title = (
+        f"Around {_label(asked)}" if asked else "Names, the best connected first" if graph.entities else "No names yet"
+    )
     relations = _count(len(graph.relations), "relation") if graph.relations else ""
     about = (one_line(_xml_text(scope), 80), _count(len(graph.entities), "name"), relations)
     return [(title, _TITLE_FONT_SIZE, _INK), (" · ".join(filter(None, about)), _FONT_SIZE, "#475569")]
@@ -143,12 +150,19 @@ def _arrows(relations: Sequence[Relation]) -> list[_Arrow]:
     return [_Arrow(*ends, tuple(words)) for ends, words in list(order.items())[:_MAX_RELATIONS]]
 
 
+def _lines(graph: Neighbourhood, arrows: Sequence[_Arrow]) -> list[Link]:
+    """The links that no arrow stands for."""
+    related = {frozenset((arrow.subject, arrow.object)) for arrow in arrows}
+    return [link for link in graph.links if frozenset((link.a, link.b)) not in related]
+
+
 class _Picture:
     """Dots, lines and arrows in their places. The words of an arrow have a box of their own, like a name."""
 
     def __init__(self, graph: Neighbourhood, arrows: Sequence[_Arrow]) -> None:
         self.graph = graph
         self.arrows = arrows
+        self._labels = _labels(graph.entities)
         layout = self._lay_out()
         self.width, self.height = layout.width, layout.height
         count = len(graph.entities)
@@ -156,8 +170,8 @@ class _Picture:
 
     def _lay_out(self) -> Layout:
         numbers = {entity.key: number for number, entity in enumerate(self.graph.entities)}
-        boxes = [_name_box(entity) for entity in self.graph.entities]
-        boxes += [(_text_width(arrow.label, _SMALL_FONT_SIZE) + 10, _LINE_HEIGHT) for arrow in self.arrows]
+        boxes = [_name_box(entity, self._labels[entity.key]) for entity in self.graph.entities]
+        boxes += [(_text_width(arrow.label, _SMALL_FONT_SIZE) + 10, 1.5 * _LINE_HEIGHT) for arrow in self.arrows]
         strongest = max((link.weight for link in self.graph.links), default=1.0)
         ties = [Tie(numbers[link.a], numbers[link.b], link.weight / strongest) for link in self.graph.links]
         middles = [(numbers[arrow.subject], numbers[arrow.object]) for arrow in self.arrows]
@@ -175,11 +189,8 @@ class _Picture:
 
     def _draw_links(self, body: Xml.Element, dots: dict[str, tuple[float, float]]) -> None:
         lines = Xml.SubElement(body, "g", {"stroke": _GREY, "stroke-linecap": "round"})
-        related = {frozenset((arrow.subject, arrow.object)) for arrow in self.arrows}
         strongest = max((link.weight for link in self.graph.links), default=1.0)
-        for link in sorted(self.graph.links, key=lambda link: link.weight):
-            if frozenset((link.a, link.b)) in related:
-                continue
+        for link in sorted(_lines(self.graph, self.arrows), key=lambda link: link.weight):
             share = (link.weight / strongest) ** 0.5
             (x1, y1), (x2, y2) = dots[link.a], dots[link.b]
             ends = {"x1": f"{x1:.1f}", "y1": f"{y1:.1f}", "x2": f"{x2:.1f}", "y2": f"{y2:.1f}"}
@@ -191,16 +202,26 @@ class _Picture:
         curves = Xml.SubElement(body, "g", line)
         style = {"font-style": "italic", "fill": _RELATION_COLOUR, "stroke-width": "6"}
         words = Xml.SubElement(body, "g", _label_style(_SMALL_FONT_SIZE) | style)
-        radii = {entity.key: _radius(entity) for entity in self.graph.entities}
+        entities = {entity.key: entity for entity in self.graph.entities}
         for arrow, place in zip(self.arrows, self._arrow_places, strict=True):
             start, end = np.array(dots[arrow.subject]), np.array(dots[arrow.object])
             bend = 2 * place - (start + end) / 2  # so that the curve goes through its words
-            start, end = _toward(start, bend, radii[arrow.subject]), _toward(end, bend, radii[arrow.object] + 2)
+            start = _toward(start, bend, self._way_out(entities[arrow.subject], bend - start))
+            end = _toward(end, bend, self._way_out(entities[arrow.object], bend - end) + 2)
             path = f"M{_point(start)} Q{_point(bend)} {_point(end)}"
             Xml.SubElement(curves, "path", {"d": path, "marker-end": "url(#arrow)"})
             word = Xml.SubElement(words, "text", x=f"{place[0]:.1f}", y=f"{place[1] + 4:.1f}")
             word.text = arrow.label
             Xml.SubElement(word, "title").text = _xml_text("\n".join(arrow.words))
+
+    def _way_out(self, entity: Entity, direction: Floats) -> float:
+        """How far it is from the middle of a dot to where neither the dot nor the label below it covers a line."""
+        radius = _radius(entity)
+        half_width = _text_width(self._labels[entity.key], _FONT_SIZE) / 2
+        x, y = abs(float(direction[0])), float(direction[1])
+        if y <= 0 or x * radius >= y * half_width:  # it leaves the dot above the label, or beside it
+            return radius
+        return math.hypot(x, y) * min((radius + _LINE_HEIGHT) / y, half_width / max(x, 1e-9))
 
     def _draw_names(self, body: Xml.Element, dots: dict[str, tuple[float, float]]) -> None:
         circles, labels = Xml.SubElement(body, "g"), Xml.SubElement(body, "g", _label_style(_FONT_SIZE))
@@ -211,7 +232,7 @@ class _Picture:
             Xml.SubElement(dot, "title").text = _xml_text(f"{entity.name} ({_count(entity.passages, 'passage')})")
             label = Xml.SubElement(labels, "text", x=f"{x:.1f}", y=f"{y + radius + _FONT_SIZE:.1f}")
             label.set("font-weight", "bold" if is_asked else "normal")
-            label.text = _label(entity.name)
+            label.text = self._labels[entity.key]
 
 
 class _LegendEntry(NamedTuple):
@@ -227,13 +248,16 @@ class _LegendEntry(NamedTuple):
         return 44 + _text_width(self.text, _SMALL_FONT_SIZE)
 
 
-def _legend_entries(graph: Neighbourhood, has_arrows: bool) -> Iterator[_LegendEntry]:
+def _legend_steps(graph: Neighbourhood) -> Iterator[_LegendEntry]:
     meanings = _STEPS if graph.entity else {1: "a name: larger, the more passages have it"}
     for step in sorted({_step(graph, entity) for entity in graph.entities}):
         yield _LegendEntry("dot", _COLOURS[step], meanings[step])
-    if graph.links:
+
+
+def _legend_lines(graph: Neighbourhood, arrows: Sequence[_Arrow]) -> Iterator[_LegendEntry]:
+    if _lines(graph, arrows):
         yield _LegendEntry("line", _GREY, "in the same passages: thicker, the more they are")
-    if has_arrows:
+    if arrows:
         yield _LegendEntry("arrow", _RELATION_COLOUR, "a relation, as a language model read it")
 
 
@@ -274,9 +298,16 @@ def _label_style(font_size: float) -> dict[str, str]:
     return {"font-size": f"{font_size:g}", "text-anchor": "middle", **halo}
 
 
-def _name_box(entity: Entity) -> tuple[float, float]:
+def _labels(entities: Sequence[Entity]) -> dict[str, str]:
+    """The names by the keys: long ones are cut, unless another would look the same."""
+    uses = Counter(map(_label, {entity.name for entity in entities}))
+    shown = {entity.key: _label(entity.name) for entity in entities}
+    return shown | {entity.key: _xml_text(entity.name) for entity in entities if uses[shown[entity.key]] > 1}
+
+
+def _name_box(entity: Entity, label: str) -> tuple[float, float]:
     radius = _radius(entity)
-    return max(_text_width(_label(entity.name), _FONT_SIZE), 2 * radius) + 10, 2 * radius + _LINE_HEIGHT + 6
+    return max(_text_width(label, _FONT_SIZE), 2 * radius) + 10, 2 * radius + _LINE_HEIGHT + 6
 
 
 def _radius(entity: Entity) -> float:

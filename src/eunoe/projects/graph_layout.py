@@ -18,6 +18,8 @@ _TO_MIDDLE: Final = 0.05
 _OUTWARD: Final = 0.55
 """The power with which distances beyond the usual one still grow."""
 _WIDER_THAN_HIGH: Final = 1.6
+_MAX_WIDTH: Final = 2.0
+"""How much wider than that a picture may become, so that its parts fill it."""
 
 
 class Tie(NamedTuple):
@@ -139,9 +141,18 @@ def _round_count(boxes: int) -> int:
 
 
 def _pack(sizes: Floats) -> tuple[list[tuple[float, float]], float, float]:
-    """The corners of parts of these sizes, in rows from left to right, and what all of them take."""
+    """The corners of parts of these sizes, in rows as wide as makes the picture smallest, and what all of them take."""
     area = float((sizes + _GAP).prod(axis=1).sum())
-    widest = max(float(sizes[:, 0].max()), float(np.sqrt(_WIDER_THAN_HIGH * area)))
+    usual = max(float(sizes[:, 0].max()), float(np.sqrt(_WIDER_THAN_HIGH * area)))
+    first_rows = np.cumsum(sizes[:, 0] + _GAP) - _GAP
+    widths = [usual, *first_rows[(first_rows > usual) & (first_rows < _MAX_WIDTH * usual)].tolist()]
+    return min(
+        (_pack_rows(sizes, width) for width in widths),
+        key=lambda packed: max(packed[1], _WIDER_THAN_HIGH * packed[2]),
+    )
+
+
+def _pack_rows(sizes: Floats, widest: float) -> tuple[list[tuple[float, float]], float, float]:
     corners: list[tuple[float, float]] = []
     x = y = row_height = width = 0.0
     for part_width, part_height in sizes.tolist():

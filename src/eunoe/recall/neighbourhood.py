@@ -1,4 +1,4 @@
-"""The part of an entity graph around one entity, or its best connected entities: for people to look at."""
+"""The part of an entity graph around one entity, or its entities, the best connected first: for people to look at."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ _MAX_SPELLINGS: Final = 50
 def find_neighbourhood(
     store: Store, indexes: IndexCache, scope: Scope, entity: str, depth: int, limit: int
 ) -> Neighbourhood:
-    """What is near to an entity, at most so many others; without one, those that are tied to most."""
+    """What is near to an entity, at most so many others; without one, those that are tied to most first."""
     with indexes.borrow([scope], graph=True) as held:
         for _, index in held:
             edges = _Edges(index)
@@ -83,7 +83,7 @@ class _Edges:
         self.row_count, self.entity_count = self.graph.rows, len(self.graph.keys)
         self.passage_counts = np.bincount(self.entity, minlength=self.entity_count)
         """How many rows have each entity."""
-        self._forms: dict[int, tuple[str, int]] = {}
+        self._labels: dict[int, str] = {}
 
     def row_weights(self, entity: int) -> Floats:
         """How much each row has to do with an entity, 0 where it does not have it."""
@@ -107,18 +107,16 @@ class _Edges:
 
     def label(self, entity: int) -> str:
         """How an entity is written where it stands alone, or else as the title that it is a short form of."""
-        spellings = (name for name in self._spellings(entity) if entity_key(name) == self.graph.keys[entity])
-        return next(spellings, self.title(entity))
+        if entity not in self._labels:
+            title = next(self._spellings(entity))
+            own = (name for name in self._spellings(entity) if entity_key(name) == self.graph.keys[entity])
+            self._labels[entity] = next(own, title)
+        return self._labels[entity]
 
-    def title(self, entity: int) -> str:
-        """How an entity is written in a row about it, or else in the first that has it."""
-        return next(self._spellings(entity))
-
-    def form(self, entity: int) -> tuple[str, int]:
-        """What the short forms of one title share that stand nowhere without it."""
-        if entity not in self._forms:
-            self._forms[entity] = self.title(entity), int(self.passage_counts[entity])
-        return self._forms[entity]
+    def is_short_form(self, entity: int) -> bool:
+        """Say whether an entity stands nowhere without the title that it is a short form of, which is shown instead."""
+        title = int(self.shown[self.graph.entities.get(entity_key(self.label(entity)), entity)])
+        return title != entity and self.passage_counts[title] > 0 and self.names.is_name(title)
 
     def _spellings(self, entity: int) -> Iterator[str]:
         places = np.flatnonzero(self.entity == entity)
@@ -146,8 +144,12 @@ def _merge(row: Ints, entity: Ints, weight: NDArray[np.float32]) -> tuple[Ints, 
 
 
 def _best_connected(store: Store, edges: _Edges, limit: int) -> Neighbourhood:
+    """Where there is room, those that nothing connects follow, the most frequent first."""
     ties = edges.ties_to_all()
-    entities = [edges.describe(number, float(ties[number]), 0) for number in _strongest(edges, ties, limit)]
+    numbers = _strongest(edges, ties, limit)
+    apart = np.where(ties > 0, 0.0, edges.passage_counts)
+    numbers += _strongest(edges, apart, limit - len(numbers), numbers)
+    entities = [edges.describe(number, float(ties[number]), 0) for number in numbers]
     keys = [entity.key for entity in entities]
     return Neighbourhood("", tuple(entities), _links(edges, keys), (), _relations(store, edges, keys))
 
@@ -187,17 +189,16 @@ def _find_entity(edges: _Edges, scope: Scope, name: str) -> int:
 
 
 def _strongest(edges: _Edges, ties: Floats, limit: int, known: Sequence[int] = ()) -> list[int]:
-    """The entities with the strongest ties, the rarer first among equals: they say more. Short forms of a title that
-    stand nowhere without it count as one."""
-    forms = {edges.form(number) for number in known}
+    """The entities with the strongest ties, the rarer first among equals: they say more. No two are written alike."""
+    labels = {edges.label(number) for number in known}
     chosen: list[int] = []
     for number in np.lexsort((np.arange(len(ties)), edges.passage_counts, -ties)).tolist():
         if len(chosen) >= limit or ties[number] <= 0:
             break
-        form = edges.form(number)
-        if form not in forms and edges.names.is_name(number):
-            forms.add(form)
-            chosen.append(number)
+        if not edges.names.is_name(number) or edges.is_short_form(number) or edges.label(number) in labels:
+            continue
+        labels.add(edges.label(number))
+        chosen.append(number)
     return chosen
 
 
@@ -219,7 +220,7 @@ def _relations(store: Store, edges: _Edges, keys: Sequence[str]) -> tuple[Relati
     """What was extracted from the rows that have two of these entities or more."""
     numbers = [edges.graph.entities[key] for key in keys]
     shared = np.bincount(edges.row[np.isin(edges.entity, numbers)], minlength=edges.row_count)
-    shown = {edges.form(number): key for key, number in zip(keys, numbers, strict=True)}
+    shown = {edges.label(number): key for key, number in zip(keys, numbers, strict=True)}
     spellings: dict[tuple[str, str, str], str] = {}
     counts: Counter[tuple[str, str, str]] = Counter()
     for row, graph in _passage_graphs(store, edges, np.flatnonzero(shared > 1).tolist()):
@@ -239,13 +240,13 @@ def _passage_graphs(store: Store, edges: _Edges, rows: Iterable[int]) -> Iterato
         yield row_of[record.seq], PassageGraph.of(record.data)
 
 
-def _shown_key(edges: _Edges, row: int, name: str, shown: Mapping[tuple[str, int], str]) -> str:
+def _shown_key(edges: _Edges, row: int, name: str, shown: Mapping[str, str]) -> str:
     """The key under which an entity of a row is shown; empty if it is not. A single word may stand for the one name of
     the row that begins or ends with it."""
     own = {edges.graph.keys[number]: int(edges.shown[number]) for number, _ in edges.graph.entities_at(row)}
     key = entity_key(name)
     full = [key] if key in own else [each for each in own if key in (each.split()[0], each.split()[-1])]
-    forms = {shown.get(edges.form(own[each]), "") for each in full}
+    forms = {shown.get(edges.label(own[each]), "") for each in full}
     return forms.pop() if len(forms) == 1 else ""
 
 

@@ -1,6 +1,6 @@
 """Which entities of a graph are shown as names, and which of them are one: by what all passages of a stream say."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import compress
 from typing import Final
 
@@ -13,6 +13,7 @@ from eunoe.index.passage import term_number
 from eunoe.text import analyzer
 from eunoe.text.full_names import group_names
 from eunoe.text.name_model import GIVEN_NAMES, load_name_model
+from eunoe.text.names import is_identifier
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +24,8 @@ _OTHER_USE_WEIGHT: Final = 2.0
 _MAX_OTHER_USE: Final = 0.8
 """What can be said for a name by its being no word elsewhere: a word may be rare."""
 _MAX_SENTENCES: Final = 500
+_MAX_LABELS: Final = 50
+"""Passages that are looked at for how a name is written."""
 
 
 class ShownNames:
@@ -64,18 +67,24 @@ class ShownNames:
 
     def groups(self) -> Ints:
         """For each entity the one that it is shown as."""
-        level = load_name_model().level
         likely = np.flatnonzero(self._odds > 0)
         keys = [self._graph.keys[entity] for entity in likely.tolist()]
-        same = group_names(
-            dict(zip(keys, self._counts[likely].tolist(), strict=True)),
-            lambda word: not level(word) or word in GIVEN_NAMES,
-        )
+        same = group_names(dict(zip(keys, self._counts[likely].tolist(), strict=True)), self._may_be_person)
         shown = np.arange(self._size, dtype=np.int32)
         apart = ((name, full) for name, full in same.items() if " " in name or not self._stand_together(name, full))
-        for name, full in (*apart, *self._overlong(level)):
+        for name, full in (*apart, *self._overlong()):
             shown[self._graph.entities[name]] = shown[self._graph.entities[full]]
         return shown
+
+    def _may_be_person(self, key: str) -> bool:
+        level = load_name_model().level
+        return all(not level(word) or word in GIVEN_NAMES for word in key.split()) and not self._is_identifier(key)
+
+    def _is_identifier(self, key: str) -> bool:
+        """Say whether a name is written like an identifier wherever it stands."""
+        entity = self._graph.entities[key]
+        rows = self._graph.edges["row"].take(self._graph.edges_to(np.array([entity]))[0])[:_MAX_LABELS]
+        return all(is_identifier(self._graph.label_in(row, entity)) for row in rows.tolist())
 
     def _stand_together(self, *names: str) -> bool:
         """Say whether a passage tells two names apart: it would have joined what it holds to be one."""
@@ -83,8 +92,9 @@ class ShownNames:
         one, other = (edges["row"][edges["entity"] == self._graph.entities[name]] for name in names)
         return bool(np.isin(one, other).any())
 
-    def _overlong(self, level: Callable[[str], int]) -> Iterator[tuple[str, str]]:
+    def _overlong(self) -> Iterator[tuple[str, str]]:
         """Names that have a word too many in front, or a number behind, with the name alone, which is more frequent."""
+        level = load_name_model().level
         for key in filter(None, self._graph.keys):
             first, _, rest = key.partition(" ")
             name, _, last = key.rpartition(" ")
@@ -93,6 +103,8 @@ class ShownNames:
                 (name, last.isdecimal()),
             ):
                 number = self._graph.entities.get(short, 0)
-                if is_extra and number and self._counts[number] >= self._counts[self._graph.entities[key]]:
+                if not is_extra or not number or self._counts[number] < self._counts[self._graph.entities[key]]:
+                    continue
+                if not self._is_identifier(key):
                     yield key, short
                     break

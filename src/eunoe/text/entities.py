@@ -12,7 +12,16 @@ from eunoe.errors import InputError
 from eunoe.model.validation import show
 from eunoe.text.languages import ENGLISH, stop_words_and_english
 from eunoe.text.name_model import GIVEN_NAMES
-from eunoe.text.names import DATE_WORDS, LEAST_LIKELY, LIKELY, LINKS, PERSON_TITLES, NameCandidate, find_names
+from eunoe.text.names import (
+    DATE_WORDS,
+    LEAST_LIKELY,
+    LIKELY,
+    LINKS,
+    PERSON_TITLES,
+    NameCandidate,
+    find_names,
+    is_identifier,
+)
 from eunoe.text.normalize import fold
 from eunoe.text.scripts import SPACELESS_NAMES
 from eunoe.text.word_files import load_table, word_set
@@ -169,7 +178,8 @@ def main_keys(sentence: str, entities: Mapping[str, EntityMention]) -> list[str]
     starts = {mention.start for mention in list(entities.values())[:1]}
     starts |= {match.end() for match in _KNOWN_AS.finditer(sentence[:_OPENING_CHARACTERS])}
     keys = [key for key, mention in entities.items() if mention.start in starts]
-    return list(dict.fromkeys([*keys, *(short for key in keys[:1] for short in _short_forms(key))]))
+    people = [key for key in keys[:1] if not is_identifier(entities[key].label)]
+    return list(dict.fromkeys([*keys, *(short for key in people for short in _short_forms(key))]))
 
 
 def _short_forms(key: str) -> list[str]:

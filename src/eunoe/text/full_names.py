@@ -105,10 +105,11 @@ def group_names(counts: Mapping[str, int], may_be_person: Callable[[str], bool])
     a first name that is far more frequent: it may be a place or a thing.
 
     >>> counts = {"robert j oppenheimer": 1, "oppenheimer": 9, "anna meyer": 1, "tom meyer": 1, "meyer": 1}
-    >>> group_names(counts, str.isalpha)
+    >>> counts |= {"memory write": 1, "write": 1}
+    >>> group_names(counts, lambda name: name != "memory write")
     {'oppenheimer': 'robert j oppenheimer'}
     """
-    people = [name for name in counts if _is_full_name(name) and all(map(may_be_person, name.split()))]
+    people = [name for name in counts if _is_full_name(name) and may_be_person(name)]
     same = {short: full for short, full in _with_initials(people).items() if short in counts}
     owners: dict[str, set[str]] = {}
     for name in people:

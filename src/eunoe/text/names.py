@@ -50,6 +50,8 @@ _IDENTIFIER_JOINT: Final = re.compile(
     r"(?:[a-z][A-Z]|[A-Z]{2}[a-z]{2}|\d[^\W\d]|[^\W\d]\d|_[^\W_]|\w/\w|\w\.(?=[a-z]))(?=.)", re.DOTALL
 )
 """What tells an identifier from words, with something after it."""
+_NEVER_IN_A_NAME: Final = re.compile(r"_|[^\W\d_]-?\d|\w[/\\@]\w|\w\.[a-z]|\w\w\.\w\w")
+"""What has one of these is called by it as a whole, unlike a person."""
 _CAMEL_PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _MEASURE: Final = re.compile(r"\d[\d.,/-]*[^\W\d_]{1,4}|\d[\w./-]*(?:-[a-z]+)+")
 """A number with a unit, or in a word such as 20th-century."""
@@ -136,6 +138,15 @@ def _identifier_score(name: str, model: NameModel) -> float:
     parts = _CAMEL_PART.findall(name)
     is_code = len(parts) > 1 and all(part.isupper() or (len(part) > 2 and model.level(part.lower())) for part in parts)
     return _IS_CODE if is_code else _MAY_BE_CODE
+
+
+def is_identifier(name: str) -> bool:
+    """Say whether a name has what only identifiers, files, paths and versions have.
+
+    >>> is_identifier("memory.write"), is_identifier("J.R.R. Tolkien")
+    (True, False)
+    """
+    return bool(_NEVER_IN_A_NAME.search(name))
 
 
 def is_capitalised(word: str) -> bool:
