@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import eunoe
-from eunoe.recall.document_scores import combine_scores, own_log_odds
+from eunoe.recall.document_scores import combine_scores, own_log_odds, short_excess
 from eunoe.recall.graph_search import GraphRanking
 from eunoe.recall.ranking_recipes import DocumentScale
 
@@ -99,6 +99,15 @@ def test_a_cosine_counts_as_it_is_where_the_model_is_known_and_else_above_the_us
     assert known[0] == pytest.approx(4.0)
     assert other[0] == pytest.approx(5.0)
     assert own_log_odds(DocumentScale(term=2.0), term, np.array([True]))[0] == pytest.approx(1.0)
+
+
+def test_two_short_texts_look_alike_and_that_is_taken_off() -> None:
+    lengths = np.array([1, 3, 6, 100], np.float32)
+    scale = DocumentScale(cosine=10.0, short=0.2)
+    assert short_excess(scale, 1, lengths) == pytest.approx([0.2, 0.12, 0, 0])
+    assert short_excess(scale, 3, lengths) == pytest.approx([0.12, 0.072, 0, 0])
+    assert not short_excess(scale, 6, lengths).any()
+    assert not short_excess(DocumentScale(cosine=10.0), 1, lengths).any()
 
 
 def test_names_lead_from_one_passage_to_the_next(memory: eunoe.Memory) -> None:

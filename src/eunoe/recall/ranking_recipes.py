@@ -229,7 +229,7 @@ _DOCUMENTS: Final = replace(
     graph_weights=_ASSOCIATIVE.graph_weights,
     graph_confidence=_ASSOCIATIVE.graph_confidence,
     lexical_graph_confidence=_ASSOCIATIVE.lexical_graph_confidence,
-    document_scale=DocumentScale(term=8.7, dense=14.0, about=4.0, bias=-5.4, size_penalty=0.73),
+    document_scale=DocumentScale(term=8.7, dense=14.0, about=4.0, bias=-4.8, size_penalty=0.73),
     document_scales_by_model={
         Encoder.name: DocumentScale(term=6.0, cosine=18.0, short=0.15, about=2.3, bias=-6.4, size_penalty=0.8)
     },
