@@ -105,7 +105,7 @@ class KeptIndexes:
                 # Under the lock: whoever forgets something later waits for it, and what was forgotten before is seen.
                 copied = self._copy(stream, lend)
                 if copied:
-                    self._files.write(stream, *copied, lock=lock)
+                    self._files.write(stream, *copied, lock)
                 return copied is not None
         except (OSError, StoreError, MemoryError, ValueError, TypeError, OverflowError) as error:
             _log.info("the index of stream %s is not kept: %s", stream, error)

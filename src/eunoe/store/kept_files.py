@@ -150,7 +150,7 @@ class KeptFiles:
         return f"{place} cannot be opened or removed ({error.strerror or error}): delete the folder {name}"
 
     def find(self, texts: Sequence[str | bytes]) -> Iterator[tuple[str | bytes, str]]:
-        """The texts that stand in files, and where. Any text may stand where nobody can look."""
+        """The texts that stand in files, and where. For a file that cannot be read the first text stands for all."""
         try:
             paths = self.paths()
         except OSError:
@@ -163,7 +163,7 @@ class KeptFiles:
             except FileNotFoundError:
                 continue
             except OSError:
-                found, place = texts, f"{place}, which cannot be read"
+                found, place = texts[:1], f"{place}, which cannot be read"
             yield from ((text, place) for text in found)
 
     def remove(self) -> None:

@@ -214,15 +214,13 @@ class SqliteStore(SqlStore):
         traces: dict[str | bytes, list[str]] = {}
         with self.reading():
             page_size = self._connection().execute("PRAGMA page_size").fetchone()[0]
-            for text, place in self._table_traces(texts):
+            kept = self.kept_files.find(texts) if self.kept_files else ()
+            for text, place in (*self._table_traces(texts), *kept):
                 traces.setdefault(text, []).append(place)
         # SQLite writes text as UTF-8, so the bytes of a deleted text would stand in the file as they are.
-        for path in self._all_files():
-            blocks = self._read_blocks() if path == self.path else file_bytes.read_file(path)
+        for name, blocks in self._file_blocks():
             for text in file_bytes.find_in_blocks(blocks, texts):
-                traces.setdefault(text, []).append(f"file {path.name}")
-        for text, place in self.kept_files.find(texts) if self.kept_files else ():
-            traces.setdefault(text, []).append(place)
+                traces.setdefault(text, []).append(f"file {name}")
         # Those too short to be searched for in a whole file are looked for where it should hold nothing.
         for text in file_bytes.find_unused(self._read_blocks(), page_size, texts):
             if text not in traces:
@@ -275,6 +273,11 @@ class SqliteStore(SqlStore):
 
     def _all_files(self) -> list[Path]:
         return [self.path, *(self.path.with_name(self.path.name + end) for end in ("-wal", "-journal"))]
+
+    def _file_blocks(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """The files of the database with words in them, by name, in blocks of bytes."""
+        for path in self._all_files():
+            yield path.name, self._read_blocks() if path == self.path else file_bytes.read_file(path)
 
     def _read_blocks(self) -> Iterator[bytes]:
         if self._files is None:
