@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zlib import crc32
@@ -34,6 +35,8 @@ MIN_ROWS: Final = 500
 _PACKAGE: Final = Path(__file__).parent.parent
 _READERS: Final = ("index", "text")
 """Rooms whose code and word lists decide what an index holds."""
+_MARK_VALUES: Final = 5
+"""How many numbers a row mark has."""
 _log = logging.getLogger("eunoe")
 
 
@@ -64,7 +67,7 @@ class KeptIndexes:
             arrays = _read_arrays(file)
             version, model = file.stamp["version"], file.stamp["model"][1]
             removed = self._store.removed(stream.id, version)
-            if not _is_of_rows(arrays, version, self._store.row_marks(stream.id, model), removed):
+            if not _is_of_rows(arrays["marks"], version, self._store.row_marks(stream.id, model), removed):
                 return None
             if self._store.noticed(stream.id):
                 return None
@@ -122,7 +125,7 @@ class KeptIndexes:
             rows = self._store.row_marks(stream, model)
             if len(rows) != index.count or self._store.lost_vectors or self._store.noticed(stream):
                 return None  # something is damaged, and an index that is made anew may hold more
-            arrays = prefixed("index", index.state()) | prefixed("rows", _row_arrays(rows))
+            arrays = prefixed("index", index.state()) | {"marks": _mark_array(rows)}
             if index.graph is not None:
                 arrays |= prefixed("graph", index.graph.state())
             return (*_format_arrays(stamp, arrays), self._key()) if stamp["store"] else None
@@ -136,18 +139,18 @@ def _parse_index(stamp: Stamp, arrays: Arrays) -> KeptIndex:
     return KeptIndex(index, model)
 
 
-def _row_arrays(rows: Sequence[RowMark]) -> Arrays:
-    seqs, _, *checksums = zip(*rows, strict=True)
-    return {"seq": np.array(seqs, np.int64), "checksums": np.array(checksums, np.int64).T}
+def _mark_array(rows: Sequence[RowMark]) -> NDArray[np.int64]:
+    """Row marks as an array, in the order of the numbers of records."""
+    return np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, _MARK_VALUES)
 
 
-def _is_of_rows(arrays: Arrays, version: int, rows: Sequence[RowMark], removed: Sequence[int]) -> bool:
+def _is_of_rows(kept: NDArray[Any], version: int, rows: Sequence[RowMark], removed: Sequence[int]) -> bool:
     """Whether the rows of an index are those of the store, but for what the store knows to have changed since."""
-    checksums = map(tuple, arrays["rows.checksums"].tolist())
-    kept = dict(zip(arrays["rows.seq"].tolist(), checksums, strict=True))
-    same = {seq: tuple(checksums) for seq, written, *checksums in rows if written <= version}
-    changed = {seq for seq, written, *_ in rows if written > version}
-    return same.items() <= kept.items() and kept.keys() - same.keys() <= {*removed, *changed}
+    marks = _mark_array(rows)
+    is_older = marks[:, 1] <= version
+    same, changed = marks[is_older], marks[~is_older, 0]
+    is_same = np.isin(kept[:, 0], same[:, 0])
+    return np.array_equal(kept[is_same], same) and set(kept[~is_same, 0].tolist()) <= {*removed, *changed.tolist()}
 
 
 @cache
