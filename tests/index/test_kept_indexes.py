@@ -164,7 +164,7 @@ def test_a_search_for_traces_looks_at_kept_files(path: Path) -> None:
     with open_memory(path) as memory:
         text = "The Xylophone Quartet of Zanzibar sings in the evening."
         id = memory.remember(SCOPE, text).id
-        file = kept_folder(path) / "7.index.txt"
+        file = kept_folder(path) / "7.index"
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(KeptFiles, "drop", lambda *_: file.write_text(text))
             report = memory.forget(SCOPE, id, verify=True)

@@ -17,6 +17,8 @@ from eunoe.index import cache
 from eunoe.store import kept_files
 
 SCOPE = "project=shop"
+NOBODY = 65534
+SECRET = "The Xylophone Quartet of Zanzibar sings."
 RECIPES = ("default", "lexical", "dense", "associative")
 QUESTIONS = (
     "Who restarts the Payment Gateway?",
@@ -101,10 +103,15 @@ def answers(memory: eunoe.Memory, scope: str = SCOPE) -> list[Any]:
     ]
 
 
+def held_bytes(path: Path) -> bytes:
+    """All that lies in the folder of kept indexes, beside a store or elsewhere."""
+    return b"".join(file.read_bytes() for file in path.with_name(f"{path.name}.index").rglob("*") if file.is_file())
+
+
 def _be_killed_while_writing(part: int) -> None:
     """Have this process end, as by a kill, when so many pieces of a kept file are written."""
 
-    def write_some(file: Any, chunks: Any) -> None:
+    def write_some(file: Any, chunks: Any, key: bytes) -> None:
         for chunk in list(chunks)[:part]:
             file.write(chunk)
         os._exit(9)
@@ -112,11 +119,43 @@ def _be_killed_while_writing(part: int) -> None:
     kept_files._write_all = write_some
 
 
-def main(path: str, action: str, part: str = "0") -> None:
+def _wait_before_writing() -> None:
+    """Have this process say that it is about to write a kept file, and wait until it is told to go on."""
+    write = kept_files.KeptFiles.write
+
+    def write_later(*arguments: Any, **named: Any) -> None:
+        print("writing", flush=True)
+        sys.stdin.readline()
+        write(*arguments, **named)
+
+    kept_files.KeptFiles.write = write_later
+
+
+def _be_nobody() -> None:
+    """Go on as a user who may do little. What is imported later may not be readable then."""
+    with eunoe.open(":memory:", embedder=HashedWords(), llm="none", form=False) as memory:
+        memory.remember(SCOPE, "Anna plays the cello.", id="first")
+        answers(memory)
+        memory.forget(SCOPE, "first", verify=True)
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+
+
+def main(path: str, action: str, value: str = "0") -> None:
     cache.MIN_ROWS = 1
     if action == "killed":
-        _be_killed_while_writing(int(part))
+        _be_killed_while_writing(int(value))
+    if action == "wait":
+        _wait_before_writing()
+    if action == "forget":
+        _be_nobody()
     with open_memory(Path(path)) as memory:
+        if action == "forget":
+            report = memory.forget(SCOPE, value, verify=True)
+            print(json.dumps([report.verified, report.traces]))
+            return
         found = answers(memory)
         if action == "ask":
             print(json.dumps(found))

@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
+from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zlib import crc32
@@ -22,6 +24,7 @@ from eunoe.errors import StoreError
 from eunoe.index.dense import Arrays, prefixed, unprefixed
 from eunoe.index.graph import EntityGraph
 from eunoe.index.stream import StreamIndex
+from eunoe.records.cursors import CURSOR_KEY
 from eunoe.store.contract import RowMark, Store
 from eunoe.store.file_stamp import STAMP_VALUE, file_id
 from eunoe.store.kept_files import ALIGNMENT, KeptFile, KeptFiles, Stamp
@@ -32,6 +35,8 @@ MIN_ROWS: Final = 500
 _PACKAGE: Final = Path(__file__).parent.parent
 _READERS: Final = ("index", "text")
 """Rooms whose code and word lists decide what an index holds."""
+_MARK_VALUES: Final = 5
+"""How many numbers a row mark has."""
 _log = logging.getLogger("eunoe")
 
 
@@ -55,14 +60,14 @@ class KeptIndexes:
 
     def load(self, stream: StreamState) -> KeptIndex | None:
         """Return the kept index of a stream, of its version or an earlier one; None where there is none to rely on."""
-        file = self._files.read(stream.id)
-        if file is None or not self._fits(file.stamp, stream):
-            return None
         try:
+            file = self._files.read(stream.id, self._key())
+            if file is None or not self._fits(file.stamp, stream):
+                return None
             arrays = _read_arrays(file)
-            version = file.stamp["version"]
+            version, model = file.stamp["version"], file.stamp["model"][1]
             removed = self._store.removed(stream.id, version)
-            if not _is_of_rows(arrays, version, self._store.row_marks(stream.id), removed):
+            if not _is_of_rows(arrays["marks"], version, self._store.row_marks(stream.id, model), removed):
                 return None
             if self._store.noticed(stream.id):
                 return None
@@ -75,15 +80,22 @@ class KeptIndexes:
         known = stamp.get("version")
         own = self._stamp(stream)
         is_known = isinstance(known, int) and 0 < known <= stream.version and bool(own["store"])
-        return is_known and all(stamp.get(name) == own[name] for name in ("reader", "store", "stream", "scope"))
+        return is_known and {**stamp, "version": 0, "arrays": 0} == {**own, "version": 0, "arrays": 0}
+
+    def _key(self) -> bytes:
+        """What the digests of files are made with; only who may read the store has it."""
+        return blake2b((self._store.get_value(CURSOR_KEY) or "").encode(), person=b"kept index").digest()
 
     def _stamp(self, stream: StreamState) -> dict[str, Any]:
+        name = self._store.get_value("model") or ""
+        number, dimensions = self._store.model(name) or (None, 0)
         return {
             "reader": reader_digest(),
             "store": file_id(self._store.get_value(STAMP_VALUE)),
             "stream": stream.id,
             "scope": stream.scope.text,
             "version": stream.version,
+            "model": [name, number, dimensions],
         }
 
     def save(self, stream: int, lend: Lender) -> bool:
@@ -92,48 +104,53 @@ class KeptIndexes:
         The index is lent only while its arrays are copied. What cannot be written is let be.
         """
         try:
-            with self._files.lock(0):
+            with self._files.lock(0) as lock:
+                # Under the lock: whoever forgets something later waits for it, and what was forgotten before is seen.
                 copied = self._copy(stream, lend)
                 if copied:
-                    self._files.write(stream, *copied)
+                    self._files.write(stream, *copied, lock)
                 return copied is not None
         except (OSError, StoreError, MemoryError, ValueError, TypeError, OverflowError) as error:
             _log.info("the index of stream %s is not kept: %s", stream, error)
             return False
 
-    def _copy(self, stream: int, lend: Lender) -> tuple[Stamp, list[bytes]] | None:
+    def _copy(self, stream: int, lend: Lender) -> tuple[Stamp, list[bytes], bytes] | None:
         with self._store.reading(), lend() as (index, model):
             state = next(iter(self._store.streams(ids=[stream])), None)
             if state is None or index.version != state.version or index.unfinished:
                 return None
-            rows = self._store.row_marks(stream)
+            stamp = self._stamp(state)
+            if [index.model, model] != stamp["model"][:2]:
+                return None
+            rows = self._store.row_marks(stream, model)
             if len(rows) != index.count or self._store.lost_vectors or self._store.noticed(stream):
                 return None  # something is damaged, and an index that is made anew may hold more
-            stamp = self._stamp(state) | {"model": index.model, "model_number": model}
-            arrays = prefixed("index", index.state()) | prefixed("rows", _row_arrays(rows))
+            arrays = prefixed("index", index.state()) | {"marks": _mark_array(rows)}
             if index.graph is not None:
                 arrays |= prefixed("graph", index.graph.state())
-            return _format_arrays(stamp, arrays) if stamp["store"] else None
+            return (*_format_arrays(stamp, arrays), self._key()) if stamp["store"] else None
 
 
 def _parse_index(stamp: Stamp, arrays: Arrays) -> KeptIndex:
-    index = StreamIndex.of(unprefixed("index", arrays), stamp["version"], stamp["model"])
+    name, model, _ = stamp["model"]
+    index = StreamIndex.of(unprefixed("index", arrays), stamp["version"], name)
     if graph := unprefixed("graph", arrays):
         index.graph = EntityGraph.of(graph, stamp["version"])
-    return KeptIndex(index, stamp["model_number"])
+    return KeptIndex(index, model)
 
 
-def _row_arrays(rows: Sequence[RowMark]) -> Arrays:
-    seqs, checksums, _ = zip(*rows, strict=True)
-    return {"seq": np.array(seqs, np.int64), "checksum": np.array(checksums, np.int64)}
+def _mark_array(rows: Sequence[RowMark]) -> NDArray[np.int64]:
+    """Row marks as an array, in the order of the numbers of records."""
+    return np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, _MARK_VALUES)
 
 
-def _is_of_rows(arrays: Arrays, version: int, rows: Sequence[RowMark], removed: Sequence[int]) -> bool:
+def _is_of_rows(kept: NDArray[Any], version: int, rows: Sequence[RowMark], removed: Sequence[int]) -> bool:
     """Whether the rows of an index are those of the store, but for what the store knows to have changed since."""
-    kept = dict(zip(arrays["rows.seq"].tolist(), arrays["rows.checksum"].tolist(), strict=True))
-    same = {seq: checksum for seq, checksum, written in rows if written <= version}
-    gone = kept.keys() - same.keys()
-    return same.items() <= kept.items() and gone <= {*removed, *(seq for seq, _, written in rows if written > version)}
+    marks = _mark_array(rows)
+    is_older = marks[:, 1] <= version
+    same, changed = marks[is_older], marks[~is_older, 0]
+    is_same = np.isin(kept[:, 0], same[:, 0])
+    return np.array_equal(kept[is_same], same) and set(kept[~is_same, 0].tolist()) <= {*removed, *changed.tolist()}
 
 
 @cache

@@ -22,7 +22,7 @@ from eunoe.store.contract import CopyProgress
 from eunoe.store.file_checks import check_schema, file_size
 from eunoe.store.file_lock import lock_alone
 from eunoe.store.file_stamp import BACKUP_VALUE, check_log, log_path
-from eunoe.store.kept_files import remove_kept
+from eunoe.store.kept_files import KeptFiles
 from eunoe.store.migrations import MIGRATIONS
 from eunoe.store.output_file import COMPANION_ENDS, NEW_FILE_MODE, check_no_companion, is_database, replacing
 from eunoe.store.rescue import dated_name
@@ -77,7 +77,7 @@ def restore_store(
         kept = _keep_aside(target) if keep and file_size(target) else None
         for end in ("-wal", "-shm"):  # from here on nothing of the old store is needed
             target.with_name(target.name + end).unlink(missing_ok=True)
-        remove_kept(target)
+        KeptFiles(target).remove()
     return content.report(target, kept)
 
 

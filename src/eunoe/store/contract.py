@@ -51,8 +51,9 @@ class IndexRow(NamedTuple):
     vector: bytes | None
 
 
-RowMark = tuple[int, int, int]
-"""The number of a record, the checksum of its row, and the version of the stream that wrote it."""
+RowMark = tuple[int, int, int, int, int]
+"""The number of a record, the version of the stream that wrote it, and the checksums of its row, of its vector and of
+its passage graph; -1 where it has none of these."""
 
 
 class VectorModel(NamedTuple):
@@ -190,10 +191,11 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def row_marks(self, stream: int) -> list[RowMark]:
-        """Return the marks of a stream's records in order. Two records with the same mark are the same.
+    def row_marks(self, stream: int, model: int | None) -> list[RowMark]:
+        """Return the marks of a stream's records in order, with the vectors of this model.
 
-        `noticed` tells if the stream has counted others.
+        Two records with the same mark are the same, and so is what is derived from them. `noticed` tells if the stream
+        has counted others. Raise DamagedStoreError if that cannot be read.
         """
 
     @abstractmethod

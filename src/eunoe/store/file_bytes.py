@@ -116,7 +116,12 @@ def read_blocks(key: FileKey) -> Iterator[bytes]:
 def read_file(path: Path) -> Iterator[bytes]:
     """Read a file that is not held, if it is there."""
     with suppress(FileNotFoundError), path.open("rb") as file:
-        yield from iter(lambda: file.read(BLOCK_BYTES), b"")
+        yield from blocks_of(file)
+
+
+def blocks_of(file: BinaryIO) -> Iterator[bytes]:
+    """Read an open file to its end."""
+    yield from iter(lambda: file.read(BLOCK_BYTES), b"")
 
 
 def find_in_blocks(blocks: Iterable[bytes], texts: Iterable[str | bytes]) -> set[str | bytes]:

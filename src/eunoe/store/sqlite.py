@@ -24,7 +24,7 @@ from eunoe.store.connection_closer import ConnectionCloser
 from eunoe.store.contract import CopyProgress
 from eunoe.store.file_checks import check_is_store, check_schema, check_version, file_size
 from eunoe.store.file_stamp import BACKUP_VALUE, STAMP_VALUE, FileStamp, renewed
-from eunoe.store.kept_files import KeptFiles, remove_kept
+from eunoe.store.kept_files import KeptFiles
 from eunoe.store.migrations import APPLICATION_ID, HAS_TENANT, MIGRATIONS, TENANT_PART
 from eunoe.store.new_schema import apply_migrations
 from eunoe.store.open_files import Companions, FileReplacedError, FilesChangedError, OpenFiles
@@ -214,7 +214,8 @@ class SqliteStore(SqlStore):
         traces: dict[str | bytes, list[str]] = {}
         with self.reading():
             page_size = self._connection().execute("PRAGMA page_size").fetchone()[0]
-            for text, place in self._table_traces(texts):
+            kept = self.kept_files.find(texts) if self.kept_files else ()
+            for text, place in (*self._table_traces(texts), *kept):
                 traces.setdefault(text, []).append(place)
         # SQLite writes text as UTF-8, so the bytes of a deleted text would stand in the file as they are.
         for name, blocks in self._file_blocks():
@@ -274,8 +275,8 @@ class SqliteStore(SqlStore):
         return [self.path, *(self.path.with_name(self.path.name + end) for end in ("-wal", "-journal"))]
 
     def _file_blocks(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Every file with words in it, by name, in blocks of bytes."""
-        for path in (*self._all_files(), *(self.kept_files.paths() if self.kept_files else ())):
+        """The files of the database with words in them, by name, in blocks of bytes."""
+        for path in self._all_files():
             yield path.name, self._read_blocks() if path == self.path else file_bytes.read_file(path)
 
     def _read_blocks(self) -> Iterator[bytes]:
@@ -288,7 +289,7 @@ class SqliteStore(SqlStore):
         check_is_store(self.path, len(MIGRATIONS))
         with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, NEW_FILE_MODE))
-            remove_kept(self.path)  # of a store that was here before
+            KeptFiles(self.path).remove()  # those of a store that was here before
         self._files = OpenFiles(self.path, file_bytes.hold(self.path))
         # One that no thread uses: with the last one SQLite removes the log, while another thread may be opening it.
         self._connections.append(self._connect())

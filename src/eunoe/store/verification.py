@@ -33,6 +33,10 @@ _SUM: Final = "its rows do not add up"
 _PAGES: Final = "pages of it cannot be read"
 _ROW: Final = "the row is not as it was written"
 _ADVICE: Final = "restore a backup, or run `eunoe check` to see all that is lost"
+_ROW_MARKS: Final = (
+    "SELECT i.seq, i.version, i.checksum, coalesce(v.checksum, -1), coalesce(p.checksum, -1) FROM items i "
+    "LEFT JOIN vectors v ON v.model = ? AND v.seq = i.seq LEFT JOIN passage_graphs p ON p.seq = i.seq"
+)
 _INDEXES: Final = {
     "items_id": ("id", "1 = 1"),
     "items_identity": ("identity", "retired IS NULL"),
@@ -146,9 +150,14 @@ class Verification(Statements):
                 count, total = count + rows, total + digest
         self._compare(stream, count, total)
 
-    def row_marks(self, stream: int) -> list[RowMark]:
-        rows: Sequence[Row] = self._rows_of(stream, ITEMS, "seq, checksum, version") or ()
-        self._notice_missing(stream, [row[1] for row in rows])
+    def row_marks(self, stream: int, model: int | None) -> list[RowMark]:
+        try:
+            rows: Sequence[RowMark] = self._find(_ROW_MARKS, [("i.stream = ?", (stream,))], before=(model,))
+        except Exception as error:
+            if not self._tells_damage(error):
+                raise
+            raise DamagedStoreError(f"{self.target} is damaged: {_PAGES}; {_ADVICE}") from error
+        self._notice_missing(stream, [row[2] for row in rows])
         return sorted(rows)
 
     def _rows_of(self, stream: int, table: Table[Any], columns: str) -> Sequence[Row] | None:

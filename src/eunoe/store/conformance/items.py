@@ -1,5 +1,6 @@
 """Promises about streams, their records, vectors and tombstones."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -327,14 +328,31 @@ class ItemConformance:
     def test_row_marks_tell_every_change(self, store: Store) -> None:
         first, second = insert_facts(store, ANNA, 2)
         insert_facts(store, BEN)
-        with store.reading():
-            before = store.row_marks(first.stream)
-        assert [(seq, version) for seq, _, version in before] == [(each.seq, each.version) for each in (first, second)]
         with store.writing():
-            store.update([second._replace(pinned=True)])
+            model, other = (store.create_model(name, 2).number for name in ("one", "two"))
         with store.reading():
-            after = store.row_marks(first.stream)
-        assert (after[0] == before[0], after[1] == before[1]) == (True, False)
+            before = store.row_marks(first.stream, model)
+        assert [mark[:2] for mark in before] == [(each.seq, each.version) for each in (first, second)]
+        assert [mark[3:] for mark in before] == [(-1, -1)] * 2
+        changes: list[Callable[[], None]] = [
+            lambda: store.update([second._replace(pinned=True)]),
+            lambda: store.put_vectors(model, [(second.seq, b"1111")]),
+            lambda: store.put_vectors(model, [(second.seq, b"2222")]),
+            lambda: store.save([PassageGraphRecord(second.seq, b"content", "model", "{}")]),
+        ]
+        known = [before]
+        for change in changes:
+            with store.writing():
+                change()
+            with store.reading():
+                known.append(store.row_marks(first.stream, model))
+            assert known[-1][0] == before[0]
+            assert known[-1][1] not in [marks[1] for marks in known[:-1]]
+        with store.writing():
+            store.put_vectors(other, [(second.seq, b"3333")])
+        with store.reading():
+            assert store.row_marks(first.stream, model) == known[-1]
+            assert [mark[3] for mark in store.row_marks(first.stream, None)] == [-1, -1]
 
     def test_removed_are_those_deleted_since_a_version(self, store: Store) -> None:
         records = insert_facts(store, ANNA, 3)
