@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 from eunoe.tickets.work_folder import Snapshot, WorkFolder
 
@@ -83,11 +83,6 @@ class Work:
     """Files elsewhere that changed while the worker had no turn."""
     is_cut: bool = False
     """Whether it was begun anew because git failed."""
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        before = Snapshot(**fields["before"]) if fields["before"] else None
-        return cls(**{**fields, "first": Snapshot(**fields["first"]), "before": before})
 
     def begin_turn(self, folder: WorkFolder, texts: Iterable[str]) -> None:
         """Look before the worker is sent a prompt. A turn that was cut short goes on when its prompt is sent again."""
