@@ -22,7 +22,7 @@ PLAN = {"complete": False, "summary": "Find the check.", "next_prompt": "Trim na
 MORE = {"complete": False, "summary": "Not yet.", "next_prompt": "Now really do it."}
 COMPLETE = {"complete": True, "summary": "Names are trimmed.", "next_prompt": "", "nothing_to_change": False}
 NO_CHANGE = {"complete": True, "summary": "It is by design.", "next_prompt": "", "nothing_to_change": True}
-NOTHING_DONE = "nothing was changed, so that complete must be false"
+NOTHING_DONE = "called the ticket complete 3 times, although nothing was changed$"
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Final
 from eunoe.errors import EunoeError, InputError, LlmError
 from eunoe.model.scope import Scope
 from eunoe.text.normalize import one_line, replace_surrogates
-from eunoe.tickets.check import Check
+from eunoe.tickets.check import Check, summarize_failure
 from eunoe.tickets.director import Decision, Director
 from eunoe.tickets.excerpt import clip, last_lines
 from eunoe.tickets.leak_guard import LeakGuard
@@ -174,6 +174,7 @@ class Run:
             error.args = (redact(str(error)), *error.args[1:])
             state.notes.append(f"{timestamp()}: stopped: {error}")
             self._folder.save(state)
+            self._say("the ticket is not over: run it again, and it goes on from here")
             raise
 
     def _take_step(self, state: RunState) -> None:
@@ -188,7 +189,7 @@ class Run:
         if step.complete:
             self._end(state, "completed")
         elif len(state.turns) >= self._director.limits.turns:
-            failed = f" {last_lines(step.check, 1)[0]}" if step.check else ""
+            failed = f" {summarize_failure(step.check)}" if step.check else ""
             self._end(state, "failed", f"not complete after {_turn_count(state)}.{failed}")
         elif not self._is_cancelled.is_set():
             self._send(state, step)
@@ -269,6 +270,7 @@ class Run:
         """The prompt without recalled text: in the director's other words, else with those parts cut out."""
         own = [self.ticket.title, self.ticket.description, self.ticket.document("")]
         turns = [(turn.prompt if turn.sent else "", turn.answer or "") for turn in state.steps[:-1]]
+        turns += [("", found) for turn in state.steps for found in (turn.result, turn.check)]
         guard = LeakGuard((memory.text for memory in state.recalled), own, turns)
         leaks = guard.find_leaks(prompt)
         if not leaks:
