@@ -16,6 +16,7 @@ import pytest
 from tests.cli.conftest import Cli, Result
 
 import eunoe
+from eunoe.cli import main
 
 ANNA = "user=anna"
 COMMANDS = (
@@ -754,6 +755,16 @@ class TestErrors:
 
         monkeypatch.setattr("eunoe.open", interrupted)
         assert cli("status") == Result(130, "", "")
+
+    def test_ctrl_c_before_all_is_imported_is_quiet(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Interrupted:
+            def __getattr__(self, name: str) -> object:
+                raise KeyboardInterrupt
+
+        monkeypatch.setitem(sys.modules, "eunoe.cli.app", Interrupted())
+        with pytest.raises(SystemExit) as caught:
+            main(["status"])
+        assert caught.value.code == 130
 
 
 class TestProcess:

@@ -16,6 +16,8 @@ from eunoe.wire.encoding import json_value
 
 def test_lines_and_tabs_are_not_made_visible() -> None:
     assert escape_controls("a\r\n\tb\x85") == "a\n\tb\\x85"
+    assert escape_controls("ok\u202etxt.exe\u2066\u2028") == r"ok\u202etxt.exe\u2066\u2028"
+    assert escape_controls("می\u200cشد 👩\u200d🔧") == "می\u200cشد 👩\u200d🔧"
 
 
 def test_a_shortened_text_is_one_line_and_marked() -> None:

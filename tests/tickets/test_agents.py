@@ -143,12 +143,17 @@ class TestCodex:
         assert CodexWorker(["--skip-git-repo-check"], directory=tmp_path).send("say hello") == "hello"
 
 
+MESSAGE = {"type": "item.completed", "item": {"type": "agent_message", "text": "done"}}
+BROKEN = {"type": "item.completed", "item": {"type": "error", "message": "tool broke"}}
+
+
 class TestOddAnswers:
     """What no documentation speaks of: output that is cut off, empty, or not what it should be."""
 
     def program(self, tmp_path: Path, output: str, code: int = 0) -> str:
         path = tmp_path / "odd"
-        path.write_text(f"#!{sys.executable}\nimport sys\nsys.stdout.write({output!r})\nsys.exit({code})\n")
+        code = f"sys.stdout.write({output!r})\nsys.stderr.write('no disk')\nsys.exit({code})"
+        path.write_text(f"#!{sys.executable}\nimport sys\n{code}\n")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return str(path)
 
@@ -159,9 +164,17 @@ class TestOddAnswers:
             ("", 1, "ended with exit code 1"),
             ("[]", 0, "this is not an answer"),
             ('{"type": "result", "result": "half', 0, "this is not an answer"),
-            (json.dumps({"type": "result", "subtype": "success", "result": ""}), 0, "claude gave an empty answer"),
+            (
+                json.dumps({"type": "result", "subtype": "success", "result": ""}),
+                0,
+                "claude gave an empty answer\nno disk",
+            ),
             (json.dumps({"type": "result", "result": "x", "session_id": "--evil"}), 0, "a session that cannot be one"),
-            (json.dumps({"type": "result", "subtype": "error_x", "errors": "odd"}), 0, "error_x\n[claude failed]"),
+            (
+                json.dumps({"type": "result", "subtype": "error_x", "errors": "odd"}),
+                0,
+                "error_x\nno disk\n[claude failed]",
+            ),
             ("[" * 100_000, 0, "this is not an answer"),
         ],
     )
@@ -177,6 +190,14 @@ class TestOddAnswers:
             ([{"type": "thread.started", "thread_id": "--last"}], 0, "a session that cannot be one"),
             ([{"type": "turn.completed"}], 0, "codex gave an empty answer"),
             ([{"type": "turn.failed", "error": "odd"}], 0, "the turn failed"),
+            ([{"type": "turn.started"}, MESSAGE], 0, "done\nthe events break off before the turn was completed"),
+            ([MESSAGE], 0, "the events break off"),
+            ([{"type": "turn.completed"}, {"type": "turn.started"}, MESSAGE], 0, "the events break off"),
+            (
+                [BROKEN, {"type": "turn.completed"}],
+                0,
+                "tool broke]\ncodex gave an empty answer\nno disk\n[codex failed]",
+            ),
             ([{"type": "item.completed", "item": 3}, {"type": "error", "message": "broken pipe"}], 1, "broken pipe"),
         ],
     )
@@ -191,6 +212,29 @@ class TestOddAnswers:
         events = [{"type": "error", "message": "Reconnecting... 1/5"}, message, {"type": "turn.completed"}]
         output = "\n".join(map(json.dumps, events))
         assert CodexWorker(program=self.program(tmp_path, output)).send("go") == "done"
+
+    def test_codex_names_errors_that_did_not_end_the_turn(self, tmp_path: Path) -> None:
+        output = "\n".join(map(json.dumps, [BROKEN, MESSAGE, {"type": "turn.completed"}]))
+        answer = CodexWorker(program=self.program(tmp_path, output)).send("go")
+        assert answer == "done\n[errors on the way: tool broke]"
+
+    @pytest.mark.parametrize(
+        "spec",
+        [
+            "claude:-rx", "claude:-cx", "claude:-px", "claude:--output-forma text", "claude:--resum", "claude:--",
+            "codex:-Cfoo", "codex:--jso", "codex:--cd=x", "codex:-", "codex:resume",
+        ],
+    )  # fmt: skip
+    def test_an_option_that_is_set_is_refused_however_it_is_written(self, spec: str) -> None:
+        with pytest.raises(InputError, match="is set for every turn"):
+            load_worker(spec)
+
+    @pytest.mark.parametrize(
+        "spec",
+        ["claude:--permission-mode plan --model sonnet -d", "codex:-c model=x -ckey=1 --sandbox read-only -m x -p y"],
+    )
+    def test_other_options_are_passed_on(self, spec: str, agents: CodingAgents) -> None:
+        assert load_worker(spec)
 
     def test_odd_denials_are_passed_over(self, tmp_path: Path) -> None:
         denials = [{"tool_name": "Bash"}, {"tool_name": "Edit"}, {"tool_name": "Bash"}, "odd", {"tool_name": 3}]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +22,7 @@ PLAN = {"complete": False, "summary": "Find the check.", "next_prompt": "Trim na
 MORE = {"complete": False, "summary": "Not yet.", "next_prompt": "Now really do it."}
 COMPLETE = {"complete": True, "summary": "Names are trimmed.", "next_prompt": "", "nothing_to_change": False}
 NO_CHANGE = {"complete": True, "summary": "It is by design.", "next_prompt": "", "nothing_to_change": True}
-NOTHING_DONE = "nothing was changed, so that complete must be false"
+NOTHING_DONE = "called the ticket complete 3 times, although nothing was changed$"
 
 
 @pytest.fixture
@@ -191,6 +192,140 @@ def commit_earlier(shop: Path) -> None:
     git(shop, "switch", "-q", "-")
 
 
+BREAKAGES = ["rm -rf .git", "echo garbage > .git/index", "echo garbage > .git/HEAD", "rm -rf .git/objects"]
+
+
+class TestWhereNobodyCanLook:
+    @pytest.mark.parametrize("command", BREAKAGES)
+    def test_a_worker_that_breaks_git(self, folder: RunFolder, shop: Path, command: str) -> None:
+        def answer(prompt: str) -> str:
+            subprocess.run(command, shell=True, cwd=shop, check=True)
+            return "all done"
+
+        assert_refused(folder, shop, answer)
+        assert "Nobody could look at the folder: git" in folder.get("shop", "login").steps[0].result
+
+    @pytest.mark.parametrize("command", BREAKAGES)
+    def test_a_check_that_breaks_git(self, folder: RunFolder, shop: Path, command: str) -> None:
+        def answer(prompt: str) -> str:
+            if prompt == PLAN["next_prompt"]:
+                (shop / "forms.py").write_text("name = raw.strip()\n")
+            return "done"
+
+        check = Check(shlex.join(["sh", "-c", command]), directory=shop)
+        assert_refused(folder, shop, answer, PLAN, COMPLETE, MORE, check=check)
+
+    @pytest.mark.parametrize("command", BREAKAGES)
+    def test_what_is_done_from_then_on_counts(self, folder: RunFolder, shop: Path, command: str) -> None:
+        def answer(prompt: str) -> str:
+            if prompt == PLAN["next_prompt"]:
+                subprocess.run(command, shell=True, cwd=shop, check=True)
+            else:
+                (shop / "forms.py").write_text("name = raw.strip()\n")
+            return "done"
+
+        state = run(folder, shop, [PLAN, MORE, COMPLETE], answer)
+        assert state.evidence == "Changed: forms.py."
+
+    def test_a_run_that_is_taken_up_goes_on_without_git(self, folder: RunFolder, shop: Path, tmp_path: Path) -> None:
+        (shop / ".git").rename(tmp_path / "git")
+        with pytest.raises(LlmError):
+            run(folder, shop, [PLAN, {}, {}, {}], ["I will."])
+        (tmp_path / "git").rename(shop / ".git")
+        assert_refused(folder, shop, ["done"], MORE)
+
+    def test_a_run_that_is_taken_up_after_git_was_broken(self, folder: RunFolder, shop: Path, tmp_path: Path) -> None:
+        with pytest.raises(LlmError):
+            run(folder, shop, [PLAN, {}, {}, {}], ["I will."])
+        (shop / ".git").rename(tmp_path / "git")
+        assert_refused(folder, shop, ["done"], MORE)
+
+    def test_a_director_that_sees_nothing_to_change_is_named(self, folder: RunFolder, shop: Path) -> None:
+        def answer(prompt: str) -> str:
+            subprocess.run(["rm", "-rf", ".git"], cwd=shop, check=True)
+            return "It is by design."
+
+        state = run(folder, shop, [PLAN, NO_CHANGE], answer)
+        assert state.evidence == (
+            "Nobody could look at the folder: the director says that there was nothing to change."
+        )
+
+
+class TestWhatIsOnlyWrittenAnew:
+    """Commits whose content was there before, and files whose content is as it was."""
+
+    def test_an_own_commit_that_is_put_on_top_of_others(self, folder: RunFolder, shop: Path) -> None:
+        commit_earlier(shop)
+        write_files(shop, {"own.py": "own\n"})
+        git(shop, "add", "own.py")
+        git(shop, "commit", "-qm", "Own")
+
+        def answer(prompt: str) -> str:
+            git(shop, "rebase", "-q", "theirs")
+            return "done"
+
+        assert_refused(folder, shop, answer)
+
+    def test_an_own_commit_to_the_same_file_that_is_put_on_top_of_others(self, folder: RunFolder, shop: Path) -> None:
+        lines = [f"line {number}\n" for number in range(20)]
+        write_files(shop, {"forms.py": "".join(lines)})
+        git(shop, "commit", "-qam", "Lines")
+        git(shop, "switch", "-qc", "theirs")
+        write_files(shop, {"forms.py": "".join(["theirs\n", *lines])})
+        git(shop, "commit", "-qam", "Theirs", GIT_COMMITTER_DATE="2024-01-01T00:00:00Z")
+        git(shop, "switch", "-q", "-")
+        write_files(shop, {"forms.py": "".join([*lines, "own\n"])})
+        git(shop, "commit", "-qam", "Own")
+
+        def answer(prompt: str) -> str:
+            git(shop, "rebase", "-q", "theirs")
+            return "done"
+
+        assert_refused(folder, shop, answer)
+
+    def test_a_commit_of_what_somebody_else_had_changed(self, folder: RunFolder, shop: Path) -> None:
+        write_files(shop, {"forms.py": "name = mine\n", "new.py": "mine\n"})
+
+        def answer(prompt: str) -> str:
+            git(shop, "add", "-A")
+            git(shop, "commit", "-qm", "autosave")
+            return "saved"
+
+        assert_refused(folder, shop, answer)
+
+    @pytest.mark.parametrize("ways", [["git rm -q --cached forms.py"], ["rm .git/index"], [
+        "git rm -q --cached forms.py", "echo forms.py >> .git/info/exclude", "git commit -qm Forget"
+    ]])  # fmt: skip
+    def test_a_file_that_git_only_forgets(self, folder: RunFolder, shop: Path, ways: list[str]) -> None:
+        git(shop, "config", "user.name", "Anna")
+        git(shop, "config", "user.email", "anna@example.org")
+
+        def answer(prompt: str) -> str:
+            for way in ways:
+                subprocess.run(way, shell=True, cwd=shop, check=True)
+            return "done"
+
+        assert_refused(folder, shop, answer)
+
+    def test_a_large_file_that_is_touched(self, folder: RunFolder, any_folder: Path) -> None:
+        (any_folder / "model.bin").write_bytes(b"x" * 3_000_000)
+
+        def answer(prompt: str) -> str:
+            os.utime(any_folder / "model.bin", ns=(5, 5))
+            return "done"
+
+        assert_refused(folder, any_folder, answer)
+
+    def test_a_pipe_that_is_touched(self, folder: RunFolder, any_folder: Path) -> None:
+        os.mkfifo(any_folder / "queue")
+
+        def answer(prompt: str) -> str:
+            os.utime(any_folder / "queue", ns=(5, 5))
+            return "done"
+
+        assert_refused(folder, any_folder, answer)
+
+
 class TestWhatOthersDo:
     def test_a_change_while_the_director_thinks(self, folder: RunFolder, any_folder: Path) -> None:
         decide = while_deciding(lambda: (any_folder / "forms.py").write_text("theirs\n"), MORE)
@@ -331,6 +466,48 @@ class TestWhatIsWork:
             return "removed"
 
         assert run(folder, any_folder, [PLAN, COMPLETE], answer).evidence == "Changed: draft.md."
+
+    def test_a_large_file_with_other_content_counts(self, folder: RunFolder, any_folder: Path) -> None:
+        path = any_folder / "model.bin"
+        path.write_bytes(b"x" * 3_000_000)
+
+        def answer(prompt: str) -> str:
+            path.write_bytes(b"x" * 2_999_999 + b"y")
+            return "done"
+
+        assert run(folder, any_folder, [PLAN, COMPLETE], answer).evidence == "Changed: model.bin."
+
+    def test_a_commit_with_an_old_date_counts(self, folder: RunFolder, shop: Path) -> None:
+        def answer(prompt: str) -> str:
+            (shop / "forms.py").write_text("name = raw.strip()\n")
+            git(shop, "commit", "-qam", "Fix", GIT_COMMITTER_DATE="2001-01-01T00:00:00Z")
+            return "done"
+
+        state = run(folder, shop, [PLAN, COMPLETE], answer)
+        assert state.evidence == f"Changed: forms.py; commits: {git(shop, 'rev-parse', '--short', 'HEAD')}."
+
+    def test_names_that_are_no_utf_8_count(self, folder: RunFolder, any_folder: Path) -> None:
+        def answer(prompt: str) -> str:
+            Path(os.fsdecode(os.fsencode(any_folder) + b"/caf\xe9.txt")).write_text("new\n")
+            return "done"
+
+        assert run(folder, any_folder, [PLAN, COMPLETE], answer).evidence == r"Changed: 'caf\udce9.txt'."
+
+    def test_a_file_of_a_submodule_that_is_committed_in_the_next_turn_counts(
+        self, folder: RunFolder, shop: Path, tmp_path: Path
+    ) -> None:
+        make_checkout(tmp_path / "part", {"part.py": "old\n"})
+        git(shop, "-c", "protocol.file.allow=always", "submodule", "-q", "add", str(tmp_path / "part"), "part")
+        git(shop, "commit", "-qam", "Part")
+
+        def answer(prompt: str) -> str:
+            if prompt == PLAN["next_prompt"]:
+                (shop / "part" / "part.py").write_text("new\n")
+            else:
+                git(shop / "part", "commit", "-qam", "New")
+            return "done"
+
+        assert run(folder, shop, [PLAN, MORE, COMPLETE], answer).evidence.startswith("Changed: part")
 
     def test_work_outside_is_named_as_such(self, folder: RunFolder, shop: Path, tmp_path: Path) -> None:
         def answer(prompt: str) -> str:

@@ -48,6 +48,26 @@ def _join_words(sign: str, text: str) -> str:
     return text.replace(" ", sign)
 
 
+def _dress(pattern: str, text: str) -> str:
+    """Each word in a pattern: `0` is its first letter, `1` the rest, `2` the whole, `3` its number."""
+    words = text.split()
+    parts = ({"0": word[0], "1": word[1:], "2": word, "3": str(number)} for number, word in enumerate(words))
+    return " ".join("".join(part.get(sign, sign) for sign in pattern) for part in parts)
+
+
+def _shift(first: str, text: str) -> str:
+    """Its small letters as those of another alphabet, which begins with this one."""
+    return "".join(chr(ord(sign) - ord("a") + ord(first)) if sign.islower() else sign for sign in text)
+
+
+SMALL_CAPITALS = str.maketrans("abcdefghijklmnoprstuvwyz", "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ")
+DRESSES = [
+    *("#2", "-2", "@2", "/2", "$2", "~2", "--2", "+2", "=2", "_2", "23", "2[3]", "3.2", "3)2", "0-1", "0.1", "0'1"),
+    *("w:2", "x=2", "b/2", "2_b", "2's", "<b>2</b>", "<em>2</em>", "`2`", "v3.2", "2,3", "z/2.py", "2()", "#2 x3"),
+    *("\u202e2", "0\u20631", "0\U000e00611", "0\ufe0f1", "0\u034f1", "0\u31641", "0\u00ad1", "0\u180e1", "0\u20dd1"),
+]
+
+
 @pytest.mark.parametrize(
     "disguise",
     [
@@ -70,6 +90,19 @@ def _join_words(sign: str, text: str) -> str:
         lambda text: text.replace(" ", "%20"),
         lambda text: text.title().replace(" ", ""),
         lambda text: "notes/" + text.replace(" ", "_") + ".md",
+        str.swapcase,
+        lambda text: " ".join(word[0].lower() + word[1:].upper() for word in text.split()),
+        lambda text: text.replace(" ", "\\"),
+        lambda text: text.replace(" ", "\u200b"),
+        lambda text: text.replace(" ", "\n-"),
+        lambda text: text.replace(" ", " #the "),
+        lambda text: text.replace(" ", " src/orders.py "),
+        lambda text: text.replace("missing", "missing #9"),
+        lambda text: text.translate(SMALL_CAPITALS),
+        *(partial(_shift, first) for first in "ⓐ⒜\U0001d41a\U0001d482\U0001d68a\uff41"),
+        lambda text: _shift("🄰", text.lower()),
+        lambda text: _shift("🅐", text.lower()),
+        *(partial(_dress, pattern) for pattern in DRESSES),
     ],
 )
 def test_a_disguised_passage_is_found(disguise: object) -> None:
@@ -78,6 +111,7 @@ def test_a_disguised_passage_is_found(disguise: object) -> None:
     prompt = f"Please note: {disguise(RUN_OF_IT)}. Go on."
     left = guard.redact(prompt)
     assert (left[:13], left[-6:]) == ("Please note: ", "Go on.")
+    assert guard.find_leaks(prompt)
     assert "missing" not in bare_form(left)
 
 
@@ -125,6 +159,16 @@ def test_a_memory_in_pieces_over_several_turns_is_seen() -> None:
         told.append((prompt, "ok"))
     assert 0 < len(told) < len(PIECES)
     assert guard.redact(f"Step {len(told)}: {PIECES[len(told)]}, mind that.") == f"Step {len(told)}: [...] mind that."
+
+
+@pytest.mark.parametrize("size", [3, 4, 5, 6, 7])
+def test_of_a_memory_in_pieces_of_any_size_at_most_half_is_sent(size: int) -> None:
+    memory = f"{STAGING} {MEMORY}"
+    words, sent = memory.split(), list[str]()
+    for start in range(0, len(words), size):
+        guard = LeakGuard([memory], turns=[(prompt, "ok") for prompt in sent])
+        sent.append(guard.redact(f"Note {' '.join(words[start : start + size])}"))
+    assert sum(word in words for prompt in sent for word in prompt.split()) <= len(words) / 2 + 2
 
 
 def test_a_worker_that_repeats_its_prompts_does_not_make_them_its_own_words() -> None:

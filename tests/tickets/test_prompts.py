@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +24,18 @@ from eunoe.errors import InputError, LlmError
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm as Model
 from eunoe.projects import ProjectMemory
-from eunoe.tickets import Director, Run, RunFolder, ScriptedWorker, Ticket, TicketMemory, revert
+from eunoe.tickets import (
+    Check,
+    Director,
+    Limits,
+    Run,
+    RunFolder,
+    ScriptedWorker,
+    Ticket,
+    TicketMemory,
+    WorkFolder,
+    revert,
+)
 from eunoe.tickets.memory import COMPLETED_WORK_QUERY
 
 
@@ -96,6 +108,21 @@ class TestWhatTheWorkerMayNotSee:
         _, _, worker = run(folder, [decision, COMPLETE], ["ok"], memory_recalling(f"Ticket: Index. {LESSON}"), ticket)
         assert worker.prompts == [f"Do this: {LESSON}"]
         _, _, worker = run(folder, [PLAN, decision, COMPLETE], [LESSON, "ok"], memory_recalling(LESSON))
+        assert worker.prompts[1] == f"Do this: {LESSON}"
+
+    def test_what_the_check_wrote_and_what_was_found_may_be_said(self, folder: RunFolder, tmp_path: Path) -> None:
+        decision = {"complete": False, "summary": "", "next_prompt": f"Do this: {LESSON}"}
+        (tmp_path / "shop").mkdir()
+        work_folder = WorkFolder(tmp_path / "shop")
+
+        def answer(prompt: str) -> str:
+            (tmp_path / "shop" / "new.py").touch()
+            return "ok"
+
+        check = Check(f"sh -c 'echo {LESSON}; exit 1'")
+        decisions, memory = [PLAN, COMPLETE, decision, COMPLETE, MORE], memory_recalling(LESSON)
+        options: dict[str, Any] = {"work_folder": work_folder, "check": check, "limits": Limits(turns=2)}
+        _, _, worker = run(folder, decisions, answer, memory, **options)
         assert worker.prompts[1] == f"Do this: {LESSON}"
 
 

@@ -47,7 +47,7 @@ def check_that(shop: Path, code: str) -> Check:
 def run(
     folder: RunFolder, shop: Path, decisions: Any, answer: Callable[[str], str] | list[str], **options: Any
 ) -> tuple[RunState, Model, list[str]]:
-    model, lines = Model(decisions), list[str]()
+    model, lines = Model(decisions), options.pop("said", list[str]())
     limits = options.pop("limits", None)
     worker = ScriptedWorker(answer)
     job = Run(
@@ -106,8 +106,12 @@ class TestWhatIsFound:
 
 class TestNothingDone:
     def test_complete_is_not_accepted_when_nothing_was_changed(self, folder: RunFolder, shop: Path) -> None:
-        with pytest.raises(LlmError, match="nothing was changed"):
-            run(folder, shop, [PLAN, COMPLETE, COMPLETE, COMPLETE], ["All done, all tests pass!"])
+        lines = list[str]()
+        with pytest.raises(
+            LlmError, match="the director scripted called the ticket complete 3 times, although nothing"
+        ):
+            run(folder, shop, [PLAN, COMPLETE, COMPLETE, COMPLETE], ["All done, all tests pass!"], said=lines)
+        assert lines[-1] == "the ticket is not over: run it again, and it goes on from here"
         assert folder.get("shop", "login").outcome == "running"
         assert "nothing changed" in folder.get("shop", "login").steps[0].result
 
@@ -169,14 +173,18 @@ class TestCheck:
         assert "the check failed, or no work was found, so that complete must be false" in model.prompts[3].text
 
     def test_a_check_that_never_passes_fails_the_ticket(self, folder: RunFolder, shop: Path) -> None:
-        check = check_that(shop, "import sys; sys.exit(3)")
+        check = check_that(shop, "print('1 failed'); assert 3 == 4, 'three is not four'")
 
         def decide(prompt: Any) -> Any:
             return PLAN if "Plan the work" in prompt.text else MORE if "has failed" in prompt.text else COMPLETE
 
-        state, _, _ = run(folder, shop, decide, edit(shop), check=check, limits=Limits(turns=2))
+        state, _, lines = run(folder, shop, decide, edit(shop), check=check, limits=Limits(turns=2))
         assert state.outcome == "failed"
-        assert "ended with exit code 3" in state.reason
+        assert state.reason.startswith(
+            f"not complete after 2 turns. The check `{check.name}` ended with exit code 1. Last lines: "
+        )
+        assert state.reason.endswith(" / AssertionError: three is not four")
+        assert "the ticket is not over: run it again, and it goes on from here" not in lines
 
     def test_its_secrets_are_taken_out_and_a_flood_is_cut(self, folder: RunFolder, shop: Path) -> None:
         code = "print('x ' * 50_000); print('postgres://shop:hunter2@db/x'); raise SystemExit(1)"

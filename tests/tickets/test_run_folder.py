@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 from eunoe.errors import InputError
-from eunoe.tickets import RunFolder, RunState, Ticket
+from eunoe.tickets import DamagedRun, RunFolder, RunState, Ticket
+from eunoe.tickets.state import Step
+from eunoe.tickets.work import Work
+from eunoe.tickets.work_folder import Snapshot
 
 
 def test_states_and_logs_are_for_their_owner_only(folder: RunFolder) -> None:
@@ -42,6 +45,49 @@ def test_a_state_that_is_none_is_a_typed_error(folder: RunFolder) -> None:
         (place / "state.json").write_text(text)
         with pytest.raises(InputError, match="not the state of a ticket"):
             folder.load("shop", "x")
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("memories",), None),
+        (("outcome",), 7),
+        (("outcome",), "ended"),
+        (("steps", 0, "summary"), None),
+        (("steps", 0, "answer"), [1]),
+        (("steps", 0, "usage", "calls"), "1"),
+        (("steps", 0, "recalled"), [7]),
+        (("notes",), "abc"),
+        (("run",), True),
+        (("work", "first", "files"), {"a": 1}),
+        (("work", "before"), []),
+        (("ticket", "title"), 3),
+        (("steps",), {"0": {}}),
+    ],
+)
+def test_a_value_of_another_type_is_damage(folder: RunFolder, place: tuple[str | int, ...], value: object) -> None:
+    state = RunState(Ticket("x", "Title", project="shop"), steps=[Step(answer="ok")], work=Work(Snapshot("/x")))
+    folder.save(state)
+    path = folder.ticket_folder("shop", "x") / "state.json"
+    fields = part = json.loads(path.read_text())
+    assert folder.get("shop", "x") == state
+    for name in place[:-1]:
+        part = part[name]
+    part[place[-1]] = value
+    path.write_text(json.dumps(fields))
+    with pytest.raises(InputError, match="not the state of a ticket"):
+        folder.load("shop", "x")
+    assert isinstance(next(folder.all()), DamagedRun)
+
+
+def test_every_damaged_state_is_set_aside_under_its_own_name(folder: RunFolder) -> None:
+    path = folder.ticket_folder("shop", "x") / "state.json"
+    path.mkdir(parents=True)
+    assert isinstance(next(folder.all()), DamagedRun)
+    assert folder.load_or_set_aside("shop", "x") is None
+    path.write_text("{}")
+    assert folder.load_or_set_aside("shop", "x") is None
+    assert sorted(place.name for place in path.parent.iterdir()) == ["state.damaged-2.json", "state.damaged.json"]
 
 
 def test_a_state_that_an_earlier_version_wrote_is_read(folder: RunFolder) -> None:

@@ -12,7 +12,8 @@ from typing import NamedTuple, Protocol, TextIO
 
 from eunoe.wire.encoding import json_value
 
-_CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb]")
+"""Those of the terminal, and those that change the order in which a line is read."""
 
 
 class Advance(Protocol):
@@ -52,7 +53,12 @@ def write_text(text: str) -> None:
 
 def escape_controls(text: str) -> str:
     """Make control characters visible. Stored text is data: an escape sequence in it must not drive the terminal."""
-    return _CONTROL_CHARACTER.sub(lambda match: f"\\x{ord(match[0]):02x}", text.replace("\r\n", "\n"))
+    return _CONTROL_CHARACTER.sub(_escape, text.replace("\r\n", "\n"))
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
 def quantity(number: int, noun: str) -> str:

@@ -39,11 +39,18 @@ class AgentWorker:
     ) -> None:
         self.options = list(options)
         check_arguments([self.name, *self.options], options)
-        if fixed := [option for option in self.options if option.partition("=")[0] in self.fixed_options]:
+        if fixed := [option for option in self.options if self._is_fixed(option)]:
             raise InputError(f"the option {fixed[0]} of {self.name} is set for every turn: leave it out")
         self.session = ""
         self.directory = directory
         self._program = Program(program or self.name, directory, timeout)
+
+    def _is_fixed(self, option: str) -> bool:
+        """Whether an option is set already, also if it is cut short or its value is put right behind it."""
+        name = option.partition("=")[0]
+        if name.startswith("--"):
+            return any(fixed.startswith(name) for fixed in self.fixed_options)
+        return name in self.fixed_options or (name[:1] == "-" and name[:2] in self.fixed_options - {"-"})
 
     def _checked_session(self, session: Any) -> str:
         """The id of a session. It becomes an argument, and must not be taken for an option."""
@@ -58,9 +65,9 @@ class AgentWorker:
             text += "\n[the session is lost: the worker has forgotten all that was said, and begins a new one]"
         raise WorkerError(replace_surrogates(text))
 
-    def _finish(self, text: str, remarks: Iterable[str]) -> str:
+    def _finish(self, result: ProgramResult, text: str, remarks: Iterable[str]) -> str:
         if not text:
-            raise WorkerError(f"{self.name} gave an empty answer")
+            self._fail(result, *remarks, f"{self.name} gave an empty answer")
         return replace_surrogates("\n".join([text, *remarks]))
 
 
@@ -89,7 +96,7 @@ class ClaudeCodeWorker(AgentWorker):
             self.session = self._checked_session(answer.get("session_id") or self.session)
         if result.trouble or errors or answer.get("is_error"):
             self._fail(result, text, *errors)
-        return self._finish(text, _denied_tools(answer))
+        return self._finish(result, text, _denied_tools(answer))
 
 
 class CodexWorker(AgentWorker):
@@ -109,7 +116,7 @@ class CodexWorker(AgentWorker):
         text, errors = messages[-1] if messages else "", _codex_errors(events)
         if result.trouble or errors or not events:
             self._fail(result, text or ("" if events else result.output.strip()), *errors)
-        return self._finish(text, _codex_remarks(events))
+        return self._finish(result, text, _codex_remarks(events))
 
 
 def load_worker(
@@ -177,21 +184,29 @@ def _codex_items(events: Iterable[Mapping[str, Any]], kind: str) -> list[Mapping
 
 def _codex_errors(events: Iterable[Mapping[str, Any]]) -> list[str]:
     """Why the turn failed. An error after which it was completed all the same is none."""
-    ends = [event for event in events if event.get("type") in ("turn.completed", "turn.failed", "error")]
-    if not ends or ends[-1]["type"] == "turn.completed":
+    kinds = ("turn.started", "turn.completed", "turn.failed", "error")
+    ends = [event for event in events if event.get("type") in kinds]
+    last = ends[-1]["type"] if ends else ""
+    if last == "turn.completed":
         return []
     details = [event.get("error") for event in ends]
     texts = [
         _text(error.get("message") if isinstance(error, Mapping) else event.get("message"))
         for event, error in zip(ends, details, strict=True)
     ]
-    return list(dict.fromkeys(filter(None, texts))) or ["the turn failed"]
+    return list(dict.fromkeys(filter(None, texts))) or [
+        "the turn failed" if last in ("turn.failed", "error") else "the events break off before the turn was completed"
+    ]
 
 
 def _codex_remarks(events: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     changes = [change for item in _codex_items(events, "file_change") for change in _mappings(item.get("changes"))]
     if paths := [path for path in dict.fromkeys(_text(change.get("path")) for change in changes) if path]:
         yield f"[files it says it changed: {', '.join(paths)}]"
+    if errors := list(
+        dict.fromkeys(filter(None, (_text(item.get("message")) for item in _codex_items(events, "error"))))
+    ):
+        yield f"[errors on the way: {'; '.join(errors)}]"
     declined = [item for item in _codex_items(events, "command_execution") if item.get("status") == "declined"]
     if commands := list(dict.fromkeys(_text(item.get("command")) for item in declined)):
         yield f"[the worker was not allowed to run: {'; '.join(commands)}]"

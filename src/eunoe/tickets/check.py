@@ -3,12 +3,15 @@
 import os
 from typing import Final, NamedTuple
 
-from eunoe.tickets.excerpt import clip
+from eunoe.text.normalize import one_line
+from eunoe.tickets.excerpt import clip, last_lines
 from eunoe.tickets.program import Program, check_arguments, split_command
 from eunoe.tickets.redaction import redact
 from eunoe.tickets.worker import DEFAULT_TIMEOUT_SECONDS
 
 _MAX_CHARACTERS: Final = 4_000
+_MAX_LINES: Final = 4
+_MAX_LINE_CHARACTERS: Final = 200
 
 
 class CheckResult(NamedTuple):
@@ -34,3 +37,15 @@ class Check:
         result = self._program.run(self._arguments[1:])
         ending = f"The check `{self.name}` {result.trouble or 'passed: exit code 0'}."
         return CheckResult(not result.trouble, f"{ending}\n{clip(redact(result.describe()), _MAX_CHARACTERS)}")
+
+
+def summarize_failure(text: str) -> str:
+    """Say on one line what failed, and the last lines of what was written, where errors stand.
+
+    >>> summarize_failure("The check `make` ended with exit code 2.\\nmake: no rule\\n[make ended with exit code 2]")
+    'The check `make` ended with exit code 2. Last lines: make: no rule'
+    """
+    first, *rest = text.splitlines()
+    lines = [line for line in rest if not (line.startswith("[") and line.endswith("]"))]
+    shown = " / ".join(one_line(line, _MAX_LINE_CHARACTERS) for line in last_lines("\n".join(lines), _MAX_LINES))
+    return f"{first} Last lines: {shown}" if shown else first

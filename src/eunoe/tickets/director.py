@@ -70,6 +70,14 @@ class Decision:
     next_prompt: str
 
 
+class _Untimely(ValueError):
+    """The director called a ticket complete that is not."""
+
+    def __init__(self, reason: str, demand: str) -> None:
+        super().__init__(f"{reason}, so that {demand}")
+        self.reason = reason
+
+
 class Director:
     """Asks an LLM what to do next.
 
@@ -149,7 +157,13 @@ class Director:
             parts.append(f"Memories invoked:\n{block}")
         parts += [_TEXTS[task], *(_block(code, name, text) for name, text in blocks.items())]
         prompt = Prompt(_TEXTS["system"], "\n\n".join(parts), _SCHEMA, "decision", self.limits.answer_tokens, "ticket")
-        return ask_structured(self._llm, prompt, read, _MAX_ATTEMPTS)
+        try:
+            return ask_structured(self._llm, prompt, read, _MAX_ATTEMPTS)
+        except LlmError as error:
+            if not isinstance(error.__cause__, _Untimely):
+                raise
+            times, reason = f"{_MAX_ATTEMPTS} times", error.__cause__.reason
+            raise LlmError(f"the director {self.name} called the ticket complete {times}, although {reason}") from error
 
     def _new_code(self, texts: Sequence[str]) -> str:
         """A code that stands in none of the texts, so that none of them can end a block."""
@@ -220,7 +234,7 @@ def _fit(text: str, max_tokens: int, head: float = 0.25) -> str:
 
 def _check_incomplete(reason: str, answer: Any) -> Decision:
     if answer["complete"]:
-        raise ValueError(f"{reason}, so that complete must be false, and next_prompt the next prompt for the worker")
+        raise _Untimely(reason, "complete must be false, and next_prompt the next prompt for the worker")
     return _check_decision(answer)
 
 
@@ -233,9 +247,10 @@ def _judgement_check(steps: Sequence[Step]) -> Callable[[Any], Decision]:
 
 def _check_unchanged(answer: Any) -> Decision:
     if answer["complete"] and not answer["nothing_to_change"]:
-        raise ValueError(
-            "nothing was changed, so that complete must be false, and next_prompt the next prompt; only if the ticket "
-            "asks for no change, such as a question, may complete be true, and then nothing_to_change must be true too"
+        raise _Untimely(
+            "nothing was changed",
+            "complete must be false, and next_prompt the next prompt; only if the ticket asks for no change, such as a "
+            "question, may complete be true, and then nothing_to_change must be true too",
         )
     return _check_decision(answer)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Self
 
 from eunoe.errors import InputError
+from eunoe.text.normalize import replace_surrogates
 from eunoe.tickets.program import Program
 
 _GIT_SECONDS: Final = 60.0
@@ -16,6 +17,7 @@ _DIFF: Final = ("-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-re
 _EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """What git calls a tree without files, and what a repository without a commit is compared with."""
 _COMMIT_MARK: Final = "\1"
+_MAX_ARGUMENTS: Final = 500
 
 
 class GitFolder:
@@ -47,9 +49,21 @@ class GitFolder:
         listed = self._ask("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames").split("\0")
         return {entry[3:]: entry.startswith("??") for entry in listed if len(entry) > 3}
 
-    def differing(self, commit: str) -> list[str]:
-        """The paths that git knows and that differ from a commit."""
-        return self._names("diff", "--name-only", *_DIFF, commit or _EMPTY_TREE, "--")
+    def differing(self, commit: str) -> dict[str, bool]:
+        """The paths that differ from a commit, and whether git does not know them.
+
+        A file that git was only told to forget does not differ.
+        """
+        listed = self._names("diff", "--name-status", *_DIFF, commit or _EMPTY_TREE, "--")
+        names = listed[1::2]
+        there = [
+            name
+            for status, name in zip(listed[::2], names, strict=False)
+            if status == "D" and (self.root / name).is_file()
+        ]
+        same = self._same_in(commit, there) if there else set()
+        found = {name: True for name, is_new in self.uncommitted().items() if is_new} | dict.fromkeys(names, False)
+        return {name: is_new for name, is_new in found.items() if name not in same}
 
     def differing_between(self, one: str, other: str) -> list[str]:
         if one == other:
@@ -61,22 +75,23 @@ class GitFolder:
         return dict(_read_counts(self._ask("diff", "--numstat", *_DIFF, commit or _EMPTY_TREE, "--").split("\0")))
 
     def commits_made(self, since: str, until: str, seconds: int) -> dict[str, list[str]]:
-        """The commits of a range that are not older than a time, each with the paths that it changes itself.
+        """The commits that were made after a time or here, each with the paths that it changes itself.
 
-        A commit that changes nothing is left out, and so is a merge without changes of its own.
+        A commit that changes nothing is left out, and so are a merge without changes of its own, and a commit that
+        makes the change of an older one once more, as after a rebase.
         """
         if since == until:
             return {}
-        reach = f"{since}..{until}" if since else until
-        options = ("-z", "--cc", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", f"--since={seconds}")
+        reach = ("--right-only", "--cherry-pick", f"{since}...{until}") if since else (until,)
+        options = ("-z", "--cc", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")
+        form = f"--format={_COMMIT_MARK}%H %ct"
         made: dict[str, list[str]] = {}
-        commit = ""
-        for entry in self._ask("log", "--no-show-signature", *options, f"--format={_COMMIT_MARK}%H", reach, "--").split(
-            "\0"
-        ):
+        commit, here = "", self._committed_here(since)
+        for entry in self._ask("log", "--no-show-signature", *options, form, *reach, "--").split("\0"):
             if entry.startswith(_COMMIT_MARK):
-                commit = entry[1:]
-            elif name := entry.removeprefix("\n"):
+                commit, _, moment = entry[1:].partition(" ")
+                is_made = int(moment) >= seconds or commit in here
+            elif (name := entry.removeprefix("\n")) and is_made:
                 made.setdefault(commit, []).append(name)
         return made
 
@@ -84,13 +99,38 @@ class GitFolder:
         """Short names and first lines of those of these commits that lie between another and now, newest first."""
         reach = f"{since}..HEAD" if since else "HEAD"
         listed = self._ask("log", "--no-show-signature", "--format=%H %h %s", reach, "--").splitlines()
-        return [rest for commit, _, rest in (line.partition(" ") for line in listed) if commit in commits]
+        return [
+            replace_surrogates(rest)
+            for commit, _, rest in (line.partition(" ") for line in listed)
+            if commit in commits
+        ]
+
+    def _committed_here(self, since: str) -> set[str]:
+        """The commits that were made in this folder after another, whatever date they bear."""
+        here = set[str]()
+        for line in self._ask("log", "--walk-reflogs", "--format=%H %gs", "HEAD", "--").splitlines():
+            commit, _, action = line.partition(" ")
+            if commit == since:
+                break
+            if action.startswith("commit"):
+                here.add(commit)
+        return here
+
+    def _same_in(self, commit: str, names: Sequence[str]) -> set[str]:
+        """Those of these files whose content is that of a commit."""
+        same = set[str]()
+        for batch in (names[start : start + _MAX_ARGUMENTS] for start in range(0, len(names), _MAX_ARGUMENTS)):
+            listed = self._names("ls-tree", "--full-tree", "-z", commit or _EMPTY_TREE, "--", *batch)
+            before = {name: entry.split(" ")[2] for entry, _, name in (line.partition("\t") for line in listed)}
+            hashes = self._ask("hash-object", "--", *(os.fspath(self.root / name) for name in batch)).split()
+            same.update(name for name, content in zip(batch, hashes, strict=True) if before.get(name) == content)
+        return same
 
     def _names(self, *arguments: str) -> list[str]:
         return [name for name in self._ask(*arguments).split("\0") if name]
 
     def _ask(self, *arguments: str) -> str:
-        result = Program("git", self._path, _GIT_SECONDS).run([*_SETTINGS, *arguments])
+        result = Program("git", self._path, _GIT_SECONDS, decoding="surrogateescape").run([*_SETTINGS, *arguments])
         if result.trouble:
             raise InputError(f"git {arguments[0]} {result.trouble} in {os.fspath(self._path)}")
         return result.output

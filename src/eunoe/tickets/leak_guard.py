@@ -1,19 +1,21 @@
 """What was recalled stays with the director: a copy of a memory in a prompt to the worker is found and cut out.
 
 The guard promises this. The worker is sent no eight words of a memory in a row, and no memory of four words or more as
-a whole. In pieces of four words or more, counted over all prompts of a run, it is sent at most half of a memory, or of
-one sentence of it, or seven words. Names are no words: file names, paths, symbols, hashes and numbers pass, which is
-what a memory is for. Words of a memory that are only joined like a name, by signs or capitals, are words. What the
-ticket says, or what the worker said first, passes too. Case, punctuation, line breaks, accents and look-alike letters
-hide nothing. A memory in other words, another order, another language or an encoding is not found: the guard stops a
-director that copies, not one that wants to tell.
+a whole. Shorter pieces, of three words or more, are counted over all prompts of a run: together they are at most half
+of a memory, and half of each of its sentences; seven words are allowed in any case. Names are no words: file names,
+paths, symbols, hashes and numbers pass, which is what a memory is for. Words of a memory that only look like names, by
+signs, digits or capitals, are words. What the ticket says, what the worker said first, and what was found in the
+folder or by the check passes too. Case, punctuation, line breaks, accents, invisible signs and look-alike letters hide
+nothing. A memory in other words, another order, another language or an encoding, with other words in between, in
+pieces of one or two words, letter by letter or without any blanks is not found: the guard stops a director that
+copies, not one that wants to tell.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
@@ -22,13 +24,26 @@ from eunoe.text.look_alikes import bare_form
 from eunoe.text.scripts import HAN_AND_KANA, SOUTH_EAST_ASIAN
 
 PASSAGE_WORDS: Final = 8.0
-PIECE_WORDS: Final = 4.0
+PIECE_WORDS: Final = 3.0
+_LEAST_WORDS: Final = 4.0
+"""A shorter memory is no secret."""
 _CUT_MARK: Final = "[...]"
 _ESCAPE: Final = re.compile(r"\\[nrt\"]")
 """As a memory is quoted for the director."""
 _EDGES: Final = ".,;:!?\"'`*_()[]{}<>«»…"
 _NAME: Final = re.compile(r"\d|\w_|[a-z][A-Z]|[^\W_][/\\.:@=#$~+][^\W_]|^[/@#$~.-]")
+_NAME_START: Final = "#@$~/\\+=-"
 _NAME_PART: Final = re.compile(r"(?P<letter>(?!))|[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+")
+_UNSEEN: Final = re.compile(
+    "[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff"
+    "\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+)
+"""Signs without width, and marks that no language puts on a letter."""
+_ALPHABETS: Final = (0x249C, 0x24B6, 0x24D0, 0x1F110, 0x1F130, 0x1F150, 0x1F170, 0x1F1E6)
+"""Where the letters in circles, squares and brackets begin, and those of flags."""
+_LETTERS: Final = {first + place: chr(ord("a") + place) for first in _ALPHABETS for place in range(26)} | str.maketrans(
+    "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡʏᴢ", "abcdefghijklmnopqrstuvwyz"
+)
 _SENTENCE_END: Final = re.compile(r"[.!?]\s|\n|[。！？]")  # noqa: RUF001
 
 
@@ -63,26 +78,32 @@ class LeakGuard:
         self._memories = [_Memory(text) for text in dict.fromkeys(recalled)]
         self._names = frozenset(name for memory in self._memories for name in memory.names)
         self._pairs = frozenset(pair for memory in self._memories for pair in memory.pairs)
+        self._vocabulary = frozenset(word for memory in self._memories for word in memory.vocabulary)
         self._allowed = _Runs()
         self._sent = _Runs()
         for text in ticket:
-            self._allowed |= _runs(self._read(text))
+            self._allowed |= _runs(*self._read(text))
         for prompt, answer in turns:
-            self._sent |= _runs(self._read(prompt))
-            self._allowed |= _runs(self._read(answer)) - self._sent  # a worker that repeats its prompt allows nothing
+            self._sent |= _runs(*self._read(prompt))
+            self._allowed |= _runs(*self._read(answer)) - self._sent  # a worker that repeats its prompt allows nothing
 
     def find_leaks(self, prompt: str) -> list[Leak]:
         """Find where a prompt carries recalled text."""
-        words = self._read(prompt)
-        new = _runs(words) - self._allowed
+        readings = self._read(prompt)
+        new = _runs(*readings) - self._allowed
         sent = _Runs(self._sent.pieces | new.pieces) - self._allowed
         leaks = _Runs()
         for memory in self._memories:
             leaks |= memory.leaks(new, sent, self._allowed)
-        cut: set[int] = set()
-        for size, runs in ((PIECE_WORDS, leaks.pieces), (PASSAGE_WORDS, leaks.passages)):
-            cut.update(place for run, places in _places(words, size) if run in runs for place in places)
-        return list(_join_words(prompt, words, sorted(cut)))
+        cut = {
+            words[place]
+            for words in readings
+            for size, runs in ((PIECE_WORDS, leaks.pieces), (PASSAGE_WORDS, leaks.passages))
+            for run, places in _places(words, size)
+            if run in runs
+            for place in places
+        }
+        return list(_join_words(prompt, sorted(cut, key=lambda word: (word.start, word.end))))
 
     def redact(self, prompt: str) -> str:
         """Cut the leaks out, also those that arise by cutting. Return an empty text if no word is left."""
@@ -92,9 +113,38 @@ class LeakGuard:
                 prompt = f"{prompt[: leak.start]}{_CUT_MARK}{following}"
         return prompt if _words(prompt) else ""
 
-    def _read(self, text: str) -> list[_Word]:
-        """The words of a text. A name is left out, unless two of its parts stand side by side in a memory."""
-        return _words(text, lambda name, parts: name in self._names or self._pairs.isdisjoint(pairwise(parts)))
+    def _read(self, text: str) -> tuple[list[_Word], list[_Word]]:
+        """The words of a text, read in two ways: names left out, and names as the words of memories in them.
+
+        So neither a name between the words of a memory nor a sign on each of them hides it.
+        """
+        return _words(text), list(self._words_in_names(_plain(text)))
+
+    def _words_in_names(self, text: str) -> Iterator[_Word]:
+        before = ""
+        for token, name in _tokens(text):
+            if name and not self._names.isdisjoint((name, name.lstrip(_NAME_START))):
+                continue
+            words = _read_words(text, token.span())
+            if name or len(words) > 1 or "\xad" in token[0]:
+                words = words if any(word.weight < 1 for word in words) else self._known_words(text, words)
+            for word in words:
+                if len(words) == 1 or len(word.letters) > 1 or word.weight < 1 or (before, word.letters) in self._pairs:
+                    yield word
+                    before = word.letters
+
+    def _known_words(self, text: str, words: Sequence[_Word]) -> list[_Word]:
+        """Those words of a name that memories have: all as one, each as a whole, or its parts."""
+        if not words:
+            return []
+        whole = _Word("".join(word.letters for word in words), words[0].start, words[-1].end, 1.0)
+        if whole.letters in self._vocabulary:
+            return [whole]
+        parts = (
+            [word] if word.letters in self._vocabulary else _read_words(text, (word.start, word.end), _NAME_PART)
+            for word in words
+        )
+        return [part for found in parts for part in found if part.letters in self._vocabulary]
 
 
 class _Runs(NamedTuple):
@@ -112,9 +162,10 @@ class _Runs(NamedTuple):
 
 class _Memory:
     def __init__(self, text: str) -> None:
-        self.names = {name for _, name in _tokens(_without_escapes(text)) if name}
+        self.names = {name for _, name in _tokens(_without_escapes(_plain(text))) if name}
         self._words = _words(text)
-        self.pairs = set(pairwise(word.letters for word in self._words))
+        self.vocabulary = [word.letters for word in self._words]
+        self.pairs = set(pairwise(self.vocabulary))
         self._runs = _runs(self._words)
         self._units = [range(len(self._words)), *_sentences(text, self._words)]
 
@@ -130,7 +181,7 @@ class _Memory:
     def _is_told(self, known: set[int], free: set[int], unit: range) -> bool:
         whole = self._weight(place for place in unit if place not in free)
         told = self._weight(known.intersection(unit))
-        return whole >= PIECE_WORDS and told >= min(whole, PASSAGE_WORDS) and told > whole / 2
+        return whole >= _LEAST_WORDS and told >= min(whole, PASSAGE_WORDS) and told > whole / 2
 
     def _covered(self, pieces: frozenset[str]) -> set[int]:
         return {place for run, places in _places(self._words, PIECE_WORDS) if run in pieces for place in places}
@@ -153,9 +204,14 @@ def _patterns(*, is_ascii: bool) -> _Patterns:
     if is_ascii:
         return _Patterns(re.compile(r"\S+"), re.compile(r"(?P<letter>(?!))|[A-Za-z]+"))
     unspaced = f"{HAN_AND_KANA}{SOUTH_EAST_ASIAN}"
-    marks = "\u0300-\u036f\u200b-\u200f\u00ad\u2060\ufeff"
+    marks = "\u0300-\u036f\u00ad"
     word = rf"(?P<letter>[{unspaced}])|(?:(?![{unspaced}])[^\W\d_]|[{marks}])+"
     return _Patterns(re.compile(rf"[{unspaced}]+|[^\s{unspaced}]+"), re.compile(word))
+
+
+def _plain(text: str) -> str:
+    """The text with plain letters for decorated ones, and one sign for all that nobody sees; each in its place."""
+    return text if text.isascii() else _UNSEEN.sub("\xad", text.translate(_LETTERS))
 
 
 def _without_escapes(text: str) -> str:
@@ -169,31 +225,28 @@ def _tokens(text: str) -> Iterator[tuple[re.Match[str], str]]:
         yield token, name if _NAME.search(name) else ""
 
 
-def _words(text: str, is_name: Callable[[str, list[str]], bool] = lambda name, parts: True) -> list[_Word]:
-    """The words of a text as they are compared, and where they stand. Names are left out.
-
-    Args:
-        is_name: is asked about what looks like a name, with the words that it would be otherwise.
-    """
-    plain = _without_escapes(text)
-    found = list[_Word]()
-    for token, name in _tokens(plain):
-        parts = _read_words(plain, token, _NAME_PART if name else _patterns(is_ascii=plain.isascii()).word)
-        if not name or not is_name(name, [part.letters for part in parts]):
-            found += parts
-    return found
+def _words(text: str) -> list[_Word]:
+    """The words of a text as they are compared, and where they stand. Names are left out."""
+    plain = _without_escapes(_plain(text))
+    return [word for token, name in _tokens(plain) if not name for word in _read_words(plain, token.span())]
 
 
-def _read_words(text: str, token: re.Match[str], pattern: re.Pattern[str]) -> list[_Word]:
+def _read_words(text: str, span: tuple[int, int], pattern: re.Pattern[str] | None = None) -> list[_Word]:
+    pattern = pattern or _patterns(is_ascii=text.isascii()).word
     found = (
         _Word(bare_form(word[0]), *word.span(), 0.5 if word["letter"] else 1.0)
-        for word in pattern.finditer(text, *token.span())
+        for word in pattern.finditer(text, *span)
     )
     return [word for word in found if word.letters.isalnum()]
 
 
-def _runs(words: Sequence[_Word]) -> _Runs:
-    return _Runs(*(frozenset(run for run, _ in _places(words, size)) for size in (PIECE_WORDS, PASSAGE_WORDS)))
+def _runs(*readings: Sequence[_Word]) -> _Runs:
+    return _Runs(
+        *(
+            frozenset(run for words in readings for run, _ in _places(words, size))
+            for size in (PIECE_WORDS, PASSAGE_WORDS)
+        )
+    )
 
 
 def _places(words: Sequence[_Word], size: float) -> Iterator[tuple[str, range]]:
@@ -217,13 +270,12 @@ def _sentences(text: str, words: Sequence[_Word]) -> Iterator[range]:
         first = last
 
 
-def _join_words(prompt: str, words: Sequence[_Word], places: Iterable[int]) -> Iterator[Leak]:
+def _join_words(prompt: str, words: Iterable[_Word]) -> Iterator[Leak]:
     """Parts of a prompt made of these words. A name between two words is not a part of them."""
     plain, spans = _without_escapes(prompt), list[tuple[int, int]]()
-    for place in places:
-        word = words[place]
+    for word in words:
         if spans and not any(map(str.isalnum, plain[spans[-1][1] : word.start])):
-            spans[-1] = (spans[-1][0], word.end)
+            spans[-1] = (spans[-1][0], max(word.end, spans[-1][1]))
         else:
             spans.append((word.start, word.end))
     return (Leak(start, end, prompt[start:end]) for start, end in spans)

@@ -50,7 +50,9 @@ class Program:
     Its input and output are files, not pipes: neither a long input nor a child of it that lives on can block us.
     """
 
-    def __init__(self, name: str, directory: str | os.PathLike[str], timeout: float) -> None:
+    def __init__(
+        self, name: str, directory: str | os.PathLike[str], timeout: float, *, decoding: str = "replace"
+    ) -> None:
         path = shutil.which(name)
         if path is None:
             raise InputError(f"there is no program {name!r}: install it, or name another")
@@ -62,6 +64,7 @@ class Program:
         self.directory = directory
         self._path = os.path.abspath(path)
         self._timeout = timeout
+        self._decoding = decoding
 
     def run(self, arguments: Sequence[str], text: str = "", **variables: str) -> ProgramResult:
         """Run it once, with a text as its input."""
@@ -82,7 +85,7 @@ class Program:
             except OSError as error:
                 return ProgramResult(self.name, "", "", f"cannot be run: {error.strerror or error}")
             trouble = self._wait(process)
-            return ProgramResult(self.name, _read_end(output), _read_end(errors), trouble)
+            return ProgramResult(self.name, self._read_end(output), self._read_end(errors), trouble)
 
     def _wait(self, process: subprocess.Popen[bytes]) -> str:
         try:
@@ -94,6 +97,12 @@ class Program:
             _kill(process)
             raise
         return f"ended with exit code {exit_code}" if exit_code else ""
+
+    def _read_end(self, file: IO[bytes]) -> str:
+        """What a file holds; of one that is too large the end."""
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _MAX_OUTPUT_BYTES))
+        return file.read(_MAX_OUTPUT_BYTES).decode(errors=self._decoding)
 
 
 def split_command(text: str, shown: str) -> list[str]:
@@ -118,10 +127,3 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         else:
             process.kill()
     process.wait()
-
-
-def _read_end(file: IO[bytes]) -> str:
-    """What a file holds; of one that is too large the end."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - _MAX_OUTPUT_BYTES))
-    return file.read(_MAX_OUTPUT_BYTES).decode(errors="replace")

@@ -12,7 +12,7 @@ from typing import Final
 from eunoe.errors import EunoeError, InputError, LlmError
 from eunoe.model.scope import Scope
 from eunoe.text.normalize import one_line, replace_surrogates
-from eunoe.tickets.check import Check
+from eunoe.tickets.check import Check, summarize_failure
 from eunoe.tickets.director import Decision, Director
 from eunoe.tickets.excerpt import clip, last_lines
 from eunoe.tickets.leak_guard import LeakGuard
@@ -22,7 +22,7 @@ from eunoe.tickets.redaction import redact
 from eunoe.tickets.run_folder import RunFolder
 from eunoe.tickets.state import RunOutcome, RunState, Step, timestamp
 from eunoe.tickets.ticket import Ticket
-from eunoe.tickets.work import NOTHING, Changes, Work
+from eunoe.tickets.work import NOT_SEEN, NOTHING, Changes, Work
 from eunoe.tickets.work_folder import WorkFolder
 from eunoe.tickets.worker import Worker
 
@@ -36,7 +36,7 @@ _SECRET_IN_TICKET: Final = (
     "the ticket holds a secret, which is shown to nobody: name the file or the variable that holds it instead"
 )
 _NOTHING_LEFT: Final = "Nothing is left of what changed in the worker's turns, or others have changed it since."
-_NOTHING_TO_CHANGE: Final = "Nothing was changed: the director says that there was nothing to change."
+_NOTHING_TO_CHANGE: Final = "the director says that there was nothing to change."
 _ONLY_FAILED: Final = "The worker ended every turn with a failure."
 _NOBODY_LOOKED: Final = "Nobody looked at the result."
 _log = logging.getLogger(__name__)
@@ -140,12 +140,24 @@ class Run:
         return state
 
     def _begin_work(self, state: RunState) -> None:
-        folder = self._work_folder
-        if folder and (state.work is None or state.work.first.folder != str(folder.path)):
+        folder, first = self._work_folder, state.work.first if state.work else None
+        if folder is None:
+            return
+        if first is None or first.folder != str(folder.path):
             try:
                 state.work = Work(folder.look())
             except InputError as error:
-                state.notes.append(f"nobody can look at the folder: {error}")
+                state.notes.append(self._leave_git(folder, state, error))
+        elif first.is_plain:
+            folder.leave_git()
+        elif first.is_plain is False and folder.git is None:
+            state.notes.append(self._leave_git(folder, state, "git knows it no more"))
+
+    def _leave_git(self, folder: WorkFolder, state: RunState, why: object) -> str:
+        """Begin to look anew without git, where git fails, and say so."""
+        folder.leave_git()
+        state.work = Work(folder.look(), is_cut=True)
+        return f"{NOT_SEEN[:-1]}: {why}."
 
     def _session(self) -> str:
         return str(getattr(self._worker, "session", ""))
@@ -162,6 +174,7 @@ class Run:
             error.args = (redact(str(error)), *error.args[1:])
             state.notes.append(f"{timestamp()}: stopped: {error}")
             self._folder.save(state)
+            self._say("the ticket is not over: run it again, and it goes on from here")
             raise
 
     def _take_step(self, state: RunState) -> None:
@@ -176,7 +189,7 @@ class Run:
         if step.complete:
             self._end(state, "completed")
         elif len(state.turns) >= self._director.limits.turns:
-            failed = f" {last_lines(step.check, 1)[0]}" if step.check else ""
+            failed = f" {summarize_failure(step.check)}" if step.check else ""
             self._end(state, "failed", f"not complete after {_turn_count(state)}.{failed}")
         elif not self._is_cancelled.is_set():
             self._send(state, step)
@@ -236,7 +249,7 @@ class Run:
         return missing
 
     def _look(self, state: RunState, step: Step, find: Callable[[Work, WorkFolder, list[str]], Changes]) -> None:
-        """Note what the worker has changed in the folder; nothing, if nobody can look."""
+        """Note what the worker has changed in the folder. Where nobody could look, nothing was changed."""
         if not self._work_folder or not state.work:
             return
         try:
@@ -244,7 +257,10 @@ class Run:
             step.result, step.changed = redact(changes.describe()), bool(changes)
             state.evidence = redact(changes.summarize())
         except InputError as error:
-            step.result, step.changed, state.evidence = f"Nobody could look at the folder: {error}", None, ""
+            note = self._leave_git(self._work_folder, state, error)
+            changes = state.work.look_again(self._work_folder, self._texts(state))
+            step.result, step.changed = redact(f"{note}\n{changes.describe()}"), False
+            state.evidence = changes.summarize()
 
     def _texts(self, state: RunState) -> list[str]:
         """What may name files that lie elsewhere."""
@@ -254,6 +270,7 @@ class Run:
         """The prompt without recalled text: in the director's other words, else with those parts cut out."""
         own = [self.ticket.title, self.ticket.description, self.ticket.document("")]
         turns = [(turn.prompt if turn.sent else "", turn.answer or "") for turn in state.steps[:-1]]
+        turns += [("", found) for turn in state.steps for found in (turn.result, turn.check)]
         guard = LeakGuard((memory.text for memory in state.recalled), own, turns)
         leaks = guard.find_leaks(prompt)
         if not leaks:
@@ -293,7 +310,8 @@ class Run:
             try:
                 state.work.begin_turn(self._work_folder, self._texts(state))
             except InputError as error:
-                step.notes.append(f"nobody could look at the folder before the turn: {error}")
+                step.notes.append(self._leave_git(self._work_folder, state, error))
+                state.work.begin_turn(self._work_folder, self._texts(state))
 
     def _ask_worker(self, state: RunState, step: Step) -> None:
         began, cost_before = time.perf_counter(), self._worker_cost()
@@ -361,8 +379,8 @@ def _check_same_file(last: Ticket, ticket: Ticket) -> None:
 def _evidence(state: RunState) -> str:
     """What bears it out that a ticket is complete, and what does not."""
     found = state.evidence or _NOBODY_LOOKED
-    if found == NOTHING:
-        found = _NOTHING_TO_CHANGE
+    if found in (NOTHING, NOT_SEEN):
+        found = f"{found[:-1]}: {_NOTHING_TO_CHANGE}"
     failed = _ONLY_FAILED if all(step.failed for step in state.turns) else ""
     return " ".join(filter(None, (found, failed, *state.steps[-1].check.splitlines()[:1])))
 

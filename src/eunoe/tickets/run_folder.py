@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from itertools import chain, count
 from pathlib import Path
 from typing import Final
 
@@ -63,7 +64,8 @@ class RunFolder:
             return self.load(project, ticket)
         except InputError:
             path = self.ticket_folder(project, ticket) / _STATE_FILE
-            os.replace(path, path.with_name(_DAMAGED_FILE))
+            names = chain([_DAMAGED_FILE], (f"state.damaged-{number}.json" for number in count(2)))
+            os.replace(path, next(place for name in names if not (place := path.with_name(name)).exists()))
             return None
 
     def next_run(self, project: str, ticket: str) -> int:
@@ -163,7 +165,7 @@ def _lock(folder: Path, ticket: str) -> Iterator[None]:
 def _load(path: Path) -> RunState:
     try:
         return RunState.from_dict(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, IsADirectoryError) as error:
         raise InputError(
             f"{path} is not the state of a ticket ({type(error).__name__}): `eunoe ticket revert` sets it aside"
         ) from None

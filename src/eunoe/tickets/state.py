@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 from eunoe.model.time import utc_now
 from eunoe.tickets.program import NO_OUTPUT
 from eunoe.tickets.ticket import Ticket
+from eunoe.tickets.typed import read_typed
 from eunoe.tickets.work import Work
 
 RunOutcome = Literal["running", "completed", "failed", "cancelled", "reverted", "interrupted"]
@@ -76,11 +77,6 @@ class Step:
         """Whether the worker did its part and said something."""
         return not self.failed and self.answer not in (None, NO_OUTPUT)
 
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        recalled = [RecalledMemory(**memory) for memory in fields.get("recalled", [])]
-        return cls(**{**fields, "recalled": recalled, "usage": DirectorUsage(**fields.get("usage", {}))})
-
 
 @dataclass(slots=True)
 class RunState:
@@ -112,11 +108,9 @@ class RunState:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        steps = [Step.from_dict(step) for step in fields["steps"]]
-        work = Work.from_dict(fields["work"]) if fields.get("work") else None
+        """Read a state that was kept; raise TypeError if a value in it is of another type."""
         # Older states have a baseline in the place of `work`.
-        known = {name: value for name, value in fields.items() if name != "baseline"}
-        return cls(**{**known, "ticket": Ticket(**fields["ticket"]), "steps": steps, "work": work})
+        return read_typed(cls, {name: value for name, value in fields.items() if name != "baseline"})
 
     @property
     def turns(self) -> list[Step]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 from eunoe.tickets.work_folder import Snapshot, WorkFolder
 
@@ -17,6 +17,8 @@ _MAX_LISTED: Final = 40
 _MAX_SUMMARY_FILES: Final = 12
 _UNSEEN: Final = "If anything was done, it was done outside of it or in files that git ignores, where nobody looked."
 NOTHING: Final = "Nothing was changed."
+NOT_SEEN: Final = "Nobody could look at the folder."
+_CUT: Final = "What was changed before git failed is not known: it is not counted. What is changed from now on is."
 
 
 class Changes(NamedTuple):
@@ -31,16 +33,17 @@ class Changes(NamedTuple):
     """Files elsewhere that were named and that changed during a turn."""
     notes: list[str]
     """What changed otherwise."""
+    is_cut: bool = False
+    """Whether git failed, so that nobody knows what was changed before."""
 
     def __bool__(self) -> bool:
-        return bool(self.commits or self.files or self.outside)
+        """Commits alone are no work: what they bring may have been there before."""
+        return bool(self.files or self.outside)
 
     def describe(self) -> str:
         """Say it in lines, for the director and the log."""
         inside = f"{_count(len(self.files), 'file')} changed, {_count(len(self.commits), 'commit')} made"
-        lines = [
-            f"In {self.place} in the worker's turns: {inside if self.commits or self.files else 'nothing changed'}."
-        ]
+        lines = [f"In {self.place} in the worker's turns: {inside if self.files else 'nothing changed'}."]
         lines += [f"commit {commit}" for commit in _listed(self.commits)]
         lines += _listed([f"{path} {lines}".strip() for path, lines in self.files.items()])
         if self.outside:
@@ -52,7 +55,7 @@ class Changes(NamedTuple):
     def summarize(self) -> str:
         """Say it in one or two sentences, for a memory."""
         if not self:
-            return NOTHING
+            return NOT_SEEN if self.is_cut else NOTHING
         hashes = ", ".join(commit.split(" ")[0] for commit in self.commits[:_MAX_SUMMARY_FILES])
         files = f"Changed: {_shorten(list(self.files))}" if self.files else ""
         inside = "; ".join(filter(None, (files, hashes and f"commits: {hashes}")))
@@ -78,11 +81,8 @@ class Work:
     """New files that the check writes."""
     others_files: list[str] = field(default_factory=list)
     """Files elsewhere that changed while the worker had no turn."""
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        before = Snapshot(**fields["before"]) if fields["before"] else None
-        return cls(**{**fields, "first": Snapshot(**fields["first"]), "before": before})
+    is_cut: bool = False
+    """Whether it was begun anew because git failed."""
 
     def begin_turn(self, folder: WorkFolder, texts: Iterable[str]) -> None:
         """Look before the worker is sent a prompt. A turn that was cut short goes on when its prompt is sent again."""
@@ -117,12 +117,12 @@ class Work:
         changed = folder.changed(before, after)
         old = folder.committed_before(changed, before, after, names)
         self.committed_before = sorted({*self.committed_before, *old})
-        self.commits += made
         for path in changed:
             if path not in old and path not in self.others_files:
                 self.files.setdefault(path, before.files.get(path))
                 if os.path.isabs(path):
                     self.outside[path] = after.files.get(path, "")
+        self.commits += [commit for commit, paths in made.items() if not self.files.keys().isdisjoint(paths)]
 
     def _drop_others_files(self, now: Snapshot) -> None:
         for path, content in list(self.outside.items()):
@@ -138,9 +138,8 @@ class Work:
         counts = git.line_counts(now.base) if git and own else {}
         new = "(new, not committed)" if git else ""
         files = {_printable(path): counts.get(path, new) for path in own}
-        is_moved = bool(git and self.commits and git.differing_between(now.base, now.head))
-        commits = git.subjects(now.base, self.commits) if git and is_moved else []
-        return Changes(folder.place, commits, files, outside, list(self._notes(folder, now, own)))
+        commits = git.subjects(now.base, self.commits) if git and self.commits and own else []
+        return Changes(folder.place, commits, files, outside, list(self._notes(folder, now, own)), self.is_cut)
 
     def _notes(self, folder: WorkFolder, now: Snapshot, own: list[str]) -> Iterator[str]:
         first = self.first.files
@@ -157,6 +156,8 @@ class Work:
             yield f"Changed by others, while the worker was not at work: {_join(others)}."
         if not now.is_complete:
             yield "Only a part of its files was looked at: it has too many."
+        if self.is_cut:
+            yield _CUT
 
 
 def _printable(path: str) -> str:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +18,9 @@ from eunoe.tickets.git_folder import GitFolder
 
 _MAX_FILES: Final = 20_000
 """Of a folder without git so many files are looked at."""
-_MAX_READ_BYTES: Final = 1 << 20
-"""Larger files are not read: another size or time is taken for another content."""
+_MAX_READ_BYTES: Final = 1 << 32
+"""Of a larger file so much is compared, and its size: reading takes a second a gigabyte."""
+_BLOCK_BYTES: Final = 1 << 20
 _MAX_PATHS: Final = 200
 _CLOCK_LAG_NANOSECONDS: Final = 20_000_000
 """A file system takes the time of a change from a clock that ticks so seldom."""
@@ -45,6 +47,8 @@ class Snapshot:
     """What is in each file, as a hash: with git of those that differ from the base, without it of all. Files elsewhere
     that somebody named stand here with their whole paths."""
     is_complete: bool = True
+    is_plain: bool | None = None
+    """Whether it was taken without git. Older states do not know."""
 
 
 class WorkFolder:
@@ -66,6 +70,10 @@ class WorkFolder:
         """What is looked at, in words."""
         return f"the git repository {self.root}" if self.git else f"{self.path}, which is no git repository,"
 
+    def leave_git(self) -> None:
+        """Look without git from now on. A snapshot that was taken with it cannot be compared any more."""
+        self.git, self.root = None, self.path
+
     def look(self, first: Snapshot | None = None, texts: Iterable[str] = ()) -> Snapshot:
         """Note how it is now, and how the files elsewhere are that these texts name."""
         moment = time.time_ns() - _CLOCK_LAG_NANOSECONDS
@@ -75,7 +83,7 @@ class WorkFolder:
         is_complete = self.git is not None or len(names) <= _MAX_FILES
         files = {name: self._hash(self.root / name) for name in (names if is_complete else names[:_MAX_FILES])}
         outside = {str(path): self._hash(path) for path in _named_paths(texts) if self._is_outside(path)}
-        return Snapshot(str(self.path), base, head, moment, files | outside, is_complete)
+        return Snapshot(str(self.path), base, head, moment, files | outside, is_complete, self.git is None)
 
     def changed(self, before: Snapshot, after: Snapshot) -> list[str]:
         """The paths that are not as they were."""
@@ -120,9 +128,8 @@ class WorkFolder:
         return _is_newer(self.root / path, before.moment) if path in after.files else not self._exists(path)
 
     def _changed_names(self, git: GitFolder, base: str) -> Iterator[str]:
-        yield from (name for name in git.differing(base) if not self._is_own(self.root / name))
-        for name, is_new in git.uncommitted().items():
-            if is_new and not self._is_own(self.root / name) and not _is_by_product(name):
+        for name, is_new in sorted(git.differing(base).items(), key=itemgetter(1)):
+            if not self._is_own(self.root / name) and not (is_new and _is_by_product(name)):
                 yield name
 
     def _all_names(self) -> Iterator[str]:
@@ -151,32 +158,40 @@ class WorkFolder:
         if known and known[0] == stamp:
             return known[1]
         now = time.time_ns()
-        content = _hash_content(path)
+        content = self._hash_content(path)
         if stamp and stamp[-1] < now - _CLOCK_LAG_NANOSECONDS:
             self._hashes[path] = (stamp, content)
         return content
 
+    def _hash_content(self, path: Path) -> str:
+        try:
+            status = path.lstat()
+            if stat.S_ISLNK(status.st_mode):
+                return f"link {_digest(os.fsencode(os.readlink(path)))}"
+            if stat.S_ISDIR(status.st_mode):
+                return f"folder {_digest(repr(sorted(self._hash_files(path))).encode())}"
+            if not stat.S_ISREG(status.st_mode):
+                return "no file"
+            mode = "program" if status.st_mode & stat.S_IXUSR else "file"
+            return f"{mode} {_digest_file(path)}"
+        except OSError:
+            return "gone"
 
-def _hash_content(path: Path) -> str:
-    try:
-        status = path.lstat()
-        if stat.S_ISLNK(status.st_mode):
-            return f"link {_digest(os.readlink(path).encode(errors='surrogateescape'))}"
-        if stat.S_ISDIR(status.st_mode):
-            return f"folder {_digest(repr(sorted(_folder_stamps(path))).encode(errors='replace'))}"
-        if status.st_size > _MAX_READ_BYTES or not stat.S_ISREG(status.st_mode):
-            return f"large {status.st_size} {status.st_mtime_ns}"
-        mode = "program" if status.st_mode & stat.S_IXUSR else "file"
-        return f"{mode} {_digest(path.read_bytes())}"
-    except OSError:
-        return "gone"
+    def _hash_files(self, path: Path) -> Iterator[tuple[str, str]]:
+        """Of a repository within the repository, which git names as one path."""
+        for place, folders, names in os.walk(path):
+            folders[:] = [name for name in folders if name not in _OTHER_FOLDERS]
+            yield from ((os.path.join(place, name), self._hash(Path(place, name))) for name in names if name != ".git")
 
 
-def _folder_stamps(path: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Of a repository within the repository, which git names as one path."""
-    for place, folders, names in os.walk(path):
-        folders[:] = [name for name in folders if name not in _OTHER_FOLDERS]
-        yield from ((os.path.join(place, name), _stamp(Path(place, name))[:2]) for name in names)
+def _digest_file(path: Path) -> str:
+    digest, left = hashlib.blake2b(digest_size=16), _MAX_READ_BYTES
+    with path.open("rb") as file:
+        while left and (block := file.read(_BLOCK_BYTES)):
+            digest.update(block)
+            left -= len(block)
+        digest.update(b"" if left else str(os.fstat(file.fileno()).st_size).encode())
+    return digest.hexdigest()
 
 
 def _digest(data: bytes) -> str:
