@@ -53,9 +53,10 @@ def short_excess(scale: DocumentScale, question_words: int, lengths: Signal) -> 
     >>> short_excess(DocumentScale(short=0.25), 1, np.array([1, 3, 20], np.float32)).round(2).tolist()
     [0.25, 0.15, 0.0]
     """
-    words = np.append(lengths.astype(np.float64), question_words)
-    shortness = np.clip((_SHORT_WORDS - words) / (_SHORT_WORDS - 1), 0, 1)
-    excess: Floats = scale.short * shortness[-1] * shortness[:-1]
+    most = scale.short * min(max(_SHORT_WORDS - question_words, 0) / (_SHORT_WORDS - 1), 1)
+    if not most:
+        return np.zeros(len(lengths))
+    excess: Floats = most * np.clip((_SHORT_WORDS - lengths.astype(np.float64)) / (_SHORT_WORDS - 1), 0, 1)
     return excess
 
 
