@@ -158,13 +158,6 @@ class TestIndexAndRetrieve:
         memory.index("shop", [LOGIN, "Autocomplete: each request aborts the first one before anything else."])
         assert find_texts(memory, query) == []
 
-    @pytest.mark.parametrize("query", ["login", "database", "kubernetes", "vacation"])
-    @pytest.mark.parametrize("document", ["done", "TBD", "---", "Use tabs.", "Project: Demo. "])
-    def test_a_document_of_few_words_does_not_answer_everything(self, document: str, query: str) -> None:
-        with ProjectMemory.open(":memory:") as memory:
-            memory.index("shop", [document])
-            assert find_texts(memory, query) == []
-
     def test_one_name_that_is_everywhere_does_not_hide_the_rest_of_a_question(self, memory: ProjectMemory) -> None:
         others = [f"Larkspur ships parcel {number} from bay {number}." for number in range(30)]
         memory.index("shop", [*others, "Larkspur rotates the signing key every quarter."])

@@ -1,7 +1,8 @@
-"""Thresholds: one for the best document, and a lower one for those that follow it."""
+"""Thresholds: one for the best document, and a lower one for those that follow it; what passes without a reason."""
 
 import pytest
 
+from eunoe.projects import ProjectMemory
 from eunoe.projects.relevance import THRESHOLDS, RelevanceThreshold, threshold_of
 from eunoe.recall.ranking_recipes import RECIPES
 
@@ -20,3 +21,11 @@ def test_recipes_that_were_not_measured_have_none() -> None:
     assert threshold_of("rrf").count_passing([0.02, 0.01]) == 2
     assert threshold_of("documents") is THRESHOLDS["documents"]
     assert THRESHOLDS.keys() <= RECIPES.keys()
+
+
+@pytest.mark.parametrize("query", ["login", "database", "kubernetes", "vacation"])
+@pytest.mark.parametrize("document", ["done", "TBD", "---", "Use tabs.", "Project: Demo. "])
+def test_a_document_of_few_words_does_not_answer_everything(document: str, query: str) -> None:
+    with ProjectMemory.open(":memory:") as memory:
+        memory.index("shop", [document])
+        assert memory.retrieve("shop", [query])[0]["docs"] == []
