@@ -3,7 +3,7 @@
 import os
 from typing import Final, NamedTuple
 
-from eunoe.tickets.excerpt import clip
+from eunoe.tickets.excerpt import clip_redacted
 from eunoe.tickets.program import Program, check_arguments, split_command
 from eunoe.tickets.redaction import redact
 from eunoe.tickets.worker import DEFAULT_TIMEOUT_SECONDS
@@ -33,4 +33,4 @@ class Check:
         """Run it once; what it wrote is redacted and shortened."""
         result = self._program.run(self._arguments[1:])
         ending = f"The check `{self.name}` {result.trouble or 'passed: exit code 0'}."
-        return CheckResult(not result.trouble, f"{ending}\n{clip(redact(result.describe()), _MAX_CHARACTERS)}")
+        return CheckResult(not result.trouble, f"{ending}\n{clip_redacted(result.describe(), _MAX_CHARACTERS)}")

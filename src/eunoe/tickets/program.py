@@ -14,10 +14,7 @@ from typing import IO, Final, NamedTuple
 
 from eunoe.errors import InputError
 from eunoe.text.normalize import replace_surrogates
-from eunoe.tickets.excerpt import clip
 
-MAX_OUTPUT_CHARACTERS: Final = 400_000
-"""Twice what is kept: what is cut off here is cut off there again, so that no half of a secret is left."""
 NO_OUTPUT: Final = "[no output]"
 _MAX_OUTPUT_BYTES: Final = 64 * 1024 * 1024
 _HIDDEN_VARIABLES: Final = frozenset(
@@ -36,9 +33,9 @@ class ProgramResult(NamedTuple):
 
     def describe(self) -> str:
         """Put together what it wrote, for somebody to read; what went wrong stands at the end."""
-        parts = [clip(self.output, MAX_OUTPUT_CHARACTERS).strip()]
+        parts = [self.output.strip()]
         if self.errors.strip() and (self.trouble or not parts[0]):
-            parts.append(f"[standard error]\n{clip(self.errors, MAX_OUTPUT_CHARACTERS).strip()}")
+            parts.append(f"[standard error]\n{self.errors.strip()}")
         if self.trouble:
             parts.append(f"[{self.name} {self.trouble}]")
         return "\n".join(filter(None, parts)) or NO_OUTPUT
@@ -121,7 +118,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _read_end(file: IO[bytes]) -> str:
-    """What a file holds; of one that is too large the end."""
+    """What a file holds; of one that is too large the last lines."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _MAX_OUTPUT_BYTES))
-    return file.read(_MAX_OUTPUT_BYTES).decode(errors="replace")
+    text = file.read(_MAX_OUTPUT_BYTES).decode(errors="replace")
+    return text.partition("\n")[2] or text if size > _MAX_OUTPUT_BYTES else text
