@@ -14,6 +14,7 @@ from tests.support.ticket_runs import MORE, PLAN, TICKET
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.tickets import Check, CommandWorker, Director, Limits, Run, RunFolder
 from eunoe.tickets.excerpt import clip, clip_redacted
+from eunoe.tickets.program import ProgramResult
 
 LEFT_OUT = re.compile(r"\[\.\.\. ([\d,]+) characters left out \.\.\.\]")
 
@@ -59,6 +60,16 @@ def test_what_is_left_out_is_counted() -> None:
     (count,) = left_out(shown)
     assert len(LEFT_OUT.sub("", shown)) - 2 + count == len(text)
     assert len(shown) <= 200_100
+
+
+@pytest.mark.parametrize(
+    ("output", "errors"), [(2_500_000, 0), (100, 2_500_000), (2_500_000, 1_900_000), (3_000_000, 3_000_000)]
+)
+def test_what_a_program_wrote_is_cut_where_it_was_cut_before(output: int, errors: int) -> None:
+    """Otherwise half of a secret would stand at the first cut."""
+    shown = ProgramResult("agent", "o" * output, "e" * errors, "failed").describe()
+    total = len(f"{'o' * output}\n[standard error]\n{'e' * errors}\n[agent failed]") - (0 if errors else 18)
+    assert sum(left_out(clip_redacted(shown, 200_000))) == total - 200_000
 
 
 @pytest.mark.parametrize("ending", ["", "; raise SystemExit(1)"])

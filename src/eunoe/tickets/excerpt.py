@@ -5,11 +5,11 @@ from typing import Final
 
 from eunoe.tickets.redaction import redact
 
-_MAX_SEARCHED_CHARACTERS: Final = 1_000_000
+MAX_SEARCHED_CHARACTERS: Final = 1_000_000
 """Some three seconds of searching for secrets. Of a longer text the middle is cut out before."""
 _CUT_MARGIN_CHARACTERS: Final = 10_000
 """What is dropped on both sides of such a cut: half of a secret may stand there, and not look like one."""
-_MARK: Final = re.compile(r"\n\[\.\.\. (\d[\d,]{0,30}) characters left out \.\.\.\]\n")
+_MARK: Final = re.compile(r"\n\[\.\.\. \d[\d,]{0,30} characters left out \.\.\.\]\n")
 
 
 def clip(text: str, max_characters: int, head: float = 0.25) -> str:
@@ -23,14 +23,7 @@ def clip(text: str, max_characters: int, head: float = 0.25) -> str:
     left_out = len(text) - max_characters
     if left_out <= 0:
         return text
-    first = int(max_characters * head)
-    last = first + left_out
-    earlier = 0
-    for mark in _MARK.finditer(text):
-        if mark.start() < last and first < mark.end():
-            first, last = min(first, mark.start()), max(last, mark.end())
-            earlier += int(mark[1].replace(",", "")) - len(mark[0])
-    return f"{text[:first]}{_mark(last - first + earlier)}{text[last:]}"
+    return "".join(_cut(text, int(max_characters * head), left_out))
 
 
 def clip_redacted(text: str, max_characters: int) -> str:
@@ -39,13 +32,32 @@ def clip_redacted(text: str, max_characters: int) -> str:
     >>> clip_redacted("password=hunter2 " + "a" * 103, 60)
     'password=[redac\\n[... 63 characters left out ...]\\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
     """
-    left_out = len(text) - _MAX_SEARCHED_CHARACTERS
+    left_out = len(text) - MAX_SEARCHED_CHARACTERS
     if left_out <= 0:
         return clip(redact(text), max_characters)
-    first = _MAX_SEARCHED_CHARACTERS // 4
-    head, tail = redact(text[:first]), redact(text[first + left_out :])
-    left_out += min(len(head), _CUT_MARGIN_CHARACTERS) + min(len(tail), _CUT_MARGIN_CHARACTERS)
-    return clip(f"{head[:-_CUT_MARGIN_CHARACTERS]}{_mark(left_out)}{tail[_CUT_MARGIN_CHARACTERS:]}", max_characters)
+    head, mark, tail = _cut(text, MAX_SEARCHED_CHARACTERS // 4, left_out)
+    head, tail = redact(head), redact(tail)
+    dropped = min(len(head), _CUT_MARGIN_CHARACTERS) + min(len(tail), _CUT_MARGIN_CHARACTERS)
+    head, tail = head[:-_CUT_MARGIN_CHARACTERS], tail[_CUT_MARGIN_CHARACTERS:]
+    return clip(f"{head}{_mark(dropped + _count(mark))}{tail}", max_characters)
+
+
+def _cut(text: str, first: int, left_out: int) -> tuple[str, str, str]:
+    """What stands before and after so many characters, and between them a mark that counts them.
+
+    Marks that were there are left out too, and what they count is counted.
+    """
+    last = first + left_out
+    counted = 0
+    for mark in _MARK.finditer(text):
+        if mark.start() < last and first < mark.end():
+            first, last = min(first, mark.start()), max(last, mark.end())
+            counted += _count(mark[0]) - len(mark[0])
+    return text[:first], _mark(last - first + counted), text[last:]
+
+
+def _count(mark: str) -> int:
+    return int("".join(filter(str.isdecimal, mark)))
 
 
 def _mark(left_out: int) -> str:

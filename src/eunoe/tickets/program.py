@@ -14,7 +14,10 @@ from typing import IO, Final, NamedTuple
 
 from eunoe.errors import InputError
 from eunoe.text.normalize import replace_surrogates
+from eunoe.tickets.excerpt import MAX_SEARCHED_CHARACTERS, clip
 
+MAX_OUTPUT_CHARACTERS: Final = 2 * MAX_SEARCHED_CHARACTERS
+"""What is cut out here is cut out again before secrets are looked for, with what stands beside it."""
 NO_OUTPUT: Final = "[no output]"
 _MAX_OUTPUT_BYTES: Final = 64 * 1024 * 1024
 _HIDDEN_VARIABLES: Final = frozenset(
@@ -33,9 +36,9 @@ class ProgramResult(NamedTuple):
 
     def describe(self) -> str:
         """Put together what it wrote, for somebody to read; what went wrong stands at the end."""
-        parts = [self.output.strip()]
+        parts = [clip(self.output, MAX_OUTPUT_CHARACTERS).strip()]
         if self.errors.strip() and (self.trouble or not parts[0]):
-            parts.append(f"[standard error]\n{self.errors.strip()}")
+            parts.append(f"[standard error]\n{clip(self.errors, MAX_OUTPUT_CHARACTERS).strip()}")
         if self.trouble:
             parts.append(f"[{self.name} {self.trouble}]")
         return "\n".join(filter(None, parts)) or NO_OUTPUT
