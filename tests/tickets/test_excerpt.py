@@ -39,7 +39,7 @@ def test_each_mark_that_stays_stays_right() -> None:
     assert left_out(twice) == [900, len(text) - 1500]
 
 
-@pytest.mark.parametrize(("count", "lines"), [(17, 3_100), (20, 3_100), (60, 5_000)])
+@pytest.mark.parametrize(("count", "lines"), [(17, 3_100), (20, 3_100), (60, 2_000)])
 def test_no_half_of_a_secret_is_left(count: int, lines: int) -> None:
     """What is found becomes shorter: a half at the first cut would then be in what is shown."""
     text = "".join(f"PASSWORD={f'SECRT{number:04}-' * count}\n" for number in range(lines))
@@ -48,10 +48,10 @@ def test_no_half_of_a_secret_is_left(count: int, lines: int) -> None:
 
 def test_no_half_of_a_secret_is_left_in_a_single_line() -> None:
     for shift in (0, 13):
-        text = "." * shift + '"password": "two SECRT words", ' * 50_000
+        text = "." * shift + '"password": "two SECRT words", ' * 30_000
         assert "SECRT" not in clip_redacted(text, 200_000)
     key = f"-----BEGIN PRIVATE KEY-----\\n{BASE64}\\nzN4Rk8SECRT0s\\n-----END PRIVATE KEY-----"
-    assert "SECRT" not in clip_redacted(f'{{"key": "{key}"}}' * 15_000, 200_000)
+    assert "SECRT" not in clip_redacted(f'{{"key": "{key}"}}' * 8_000, 200_000)
 
 
 def test_what_is_left_out_is_counted() -> None:
@@ -63,7 +63,7 @@ def test_what_is_left_out_is_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("output", "errors"), [(2_500_000, 0), (100, 2_500_000), (2_500_000, 1_900_000), (3_000_000, 3_000_000)]
+    ("output", "errors"), [(2_500_000, 0), (100, 2_500_000), (2_500_000, 1_100_000), (3_000_000, 3_000_000)]
 )
 def test_what_a_program_wrote_is_cut_where_it_was_cut_before(output: int, errors: int) -> None:
     """Otherwise half of a secret would stand at the first cut."""

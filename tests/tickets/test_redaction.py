@@ -11,7 +11,11 @@ from tests.support.secret_samples import BASE64, HARMLESS, RANDOM, SECRETS, TOKE
 from eunoe.tickets.redaction import REDACTED, redact
 
 pieces = st.sampled_from(
-    [*TOKENS, *(sample.text for sample in SECRETS), *HARMLESS, "=", " ", "\n", "password", "'", '"']
+    [
+        *(TOKENS + FORMS + HARMLESS + ORDINARY),
+        *(sample.text for sample in SECRETS),
+        *("=", " ", "\n", "\\n", "\\", "&#61;", "\u2063", "\x1b[1m", "password", "'", '"', "[", REDACTED),
+    ]
 )
 
 
@@ -129,6 +133,9 @@ def test_any_text_is_read(text: str) -> None:
         "echo a ",
         "htpasswd -b ",
         "${A",
+        "'password').type('",
+        "zip -P ",
+        "otp ",
         "ghp_[redacted] -> ",
     ],
 )

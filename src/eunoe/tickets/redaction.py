@@ -30,6 +30,9 @@ _MIN_RANDOM_CHARACTERS: Final = 28
 _MIN_CHANGES: Final = 0.42
 """The share of neighbours of different kinds in a random word. Of 28 random characters 4 in 100 have less, of 40 fewer
 than 1 in 100; of 440 long words in 79 MB of Python 15 have more, and those are base64."""
+_MAX_ROUNDS: Final = 5
+"""What is taken out may show what stands beside it in another light. Of 12,000 texts put together of secrets 10 needed
+two rounds, none three."""
 _GROUPS: Final = ("secret", "single", "double", "quoted", "curly", "bare", "phrase")
 """What the groups of a pattern are called that hold a secret."""
 _BRACKETS: Final = "[({<"
@@ -53,6 +56,14 @@ def redact(text: str) -> str:
     "DB_PASSWORD=[redacted] API_KEY='[redacted]' src/app.py"
     """
     text = without_controls(text)
+    for _ in range(_MAX_ROUNDS):
+        before, text = text, _redact_once(text)
+        if text == before:
+            break
+    return text
+
+
+def _redact_once(text: str) -> str:
     searched = text.replace(REDACTED, HIDDEN * len(REDACTED))
     steps = readings(searched)
     spans = [match.span() for match in _HIDDEN_RUN.finditer(_hide(searched))]
