@@ -44,6 +44,9 @@ _DATA_BLOCK: Final = re.compile(
 )
 """Where Kubernetes keeps secrets, in YAML and in JSON."""
 _DATA_VALUE: Final = re.compile(r"""(?m)(?<=:)[ \t]*(?:"[^"\n]*"|'[^'\n]*'|[^\s"'{},|>][^\s,}]*)|^[ \t]+[^\s:]+$""")
+_CLOSED: Final = re.compile(r"[\])]")
+_THREE_PARTS: Final = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+")
+"""As a JWT has them."""
 _REMARK_ENDINGS: Final = ("ed", "ing", "able", "ly", "é", "ée")
 
 
@@ -194,7 +197,8 @@ def _is_secret(match: re.Match[str], value: str) -> bool:
         is_mixed = is_quoted and any(map(str.isupper, value[1:])) and any(map(str.islower, value))
         return len(value) >= 8 and (has_digit or is_mixed)
     if match["credential"]:
-        return len(value) >= 6 and (has_digit or is_quoted or value.count(".") == 2)
+        is_jwt = match["sign"] == ":" and _THREE_PARTS.fullmatch(value)
+        return len(value) >= 6 and (has_digit or is_quoted or bool(is_jwt))
     if has_digit or is_quoted or match["sign"] in ("=", "=>", ":="):
         return len(value) >= (4 if value.isdigit() else 3)
     return len(value) >= 4 and not value.lower().endswith(_REMARK_ENDINGS)
@@ -205,7 +209,9 @@ def _is_harmless(match: re.Match[str], value: str, has_digit: bool) -> bool:
     known = _patterns().harmless_words
     words = value.lower().split()
     inner = value.lstrip(_BRACKETS)
-    if all(word in known for word in words) or (inner != value and (not has_digit or inner.isdigit())):
+    if all(word in known for word in words) or (
+        inner != value and (not has_digit or inner.isdigit() or _CLOSED.search(inner))
+    ):
         return True
     if inner != value and _patterns().harmless.fullmatch(inner):
         return True
