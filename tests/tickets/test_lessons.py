@@ -208,6 +208,53 @@ class TestCleaning:
         assert folder.get("shop", "login").session == "sEsSi0n" * 6
         assert TOKENS[0].encode() in file_bytes(folder.ticket_folder("bank", "login"))
 
+    @pytest.mark.parametrize("name", [".state.json.draft", ".run-001.md.draft", ".state.json.4711"])
+    def test_a_draft_that_a_killed_process_left_is_seen_and_removed(self, folder: RunFolder, name: str) -> None:
+        with folder.lock("shop", "login"):
+            folder.save(RunState(Ticket("login", "Fix the login", project="shop"), notes=["password=hunter2"]))
+        draft = folder.ticket_folder("shop", "login") / name
+        draft.write_text('{"notes": ["password=hunter2')
+        cleanings = list(redact_runs(folder, "shop", dry_run=True))
+        assert [f"file {draft}" in cleaning.what for cleaning in cleanings].count(True) == 1
+        assert draft.exists()
+        assert list(redact_runs(folder, "shop")) == cleanings
+        assert not draft.exists()
+        assert list(redact_runs(folder, "shop")) == []
+
+    def test_a_draft_of_a_ticket_that_is_worked_on_is_left(self, folder: RunFolder) -> None:
+        with folder.lock("shop", "login"):
+            draft = folder.ticket_folder("shop", "login") / ".state.json.draft"
+            draft.write_text('{"notes": ["password=hunter2')
+            assert ["being worked on" in cleaning.trouble for cleaning in redact_runs(folder)] == [True]
+            assert draft.exists()
+
+    def test_in_a_damaged_state_only_secrets_are_counted(self, folder: RunFolder) -> None:
+        """Its own token is none: it says which lessons belong to the run."""
+        state = RunState(Ticket("login", "Fix the login", project="shop"), notes=["password=hunter2"])
+        with folder.lock("shop", "login"):
+            folder.save(state)
+        path = folder.ticket_folder("shop", "login") / "state.json"
+        Path(state.log).unlink()
+        path.write_text(path.read_text()[:-9])
+        assert [cleaning.secrets for cleaning in redact_runs(folder, dry_run=True)] == [1]
+        assert [cleaning.secrets for cleaning in redact_runs(folder)] == [1]
+        assert f'"token": "{state.token}"' in path.read_text()
+        assert "hunter2" not in path.read_text()
+
+    def test_a_folder_without_a_lock_is_cleaned_too(self, folder: RunFolder) -> None:
+        with folder.lock("shop", "login"):
+            folder.save(RunState(Ticket("login", "Fix the login", project="shop"), notes=["password=hunter2"]))
+        place = folder.ticket_folder("shop", "login")
+        (place / ".lock").unlink()
+        assert len(list(redact_runs(folder))) == 2
+        assert b"hunter2" not in file_bytes(place)
+
+    def test_other_folders_are_not_touched(self, folder: RunFolder) -> None:
+        other = folder.path / "shop" / "notes"
+        other.mkdir(parents=True)
+        (other / "run-down.md").write_text("password=hunter2")
+        assert list(redact_runs(folder)) == []
+
     def test_a_ticket_that_is_worked_on_is_left_and_named(self, folder: RunFolder) -> None:
         state = RunState(Ticket("login", "Fix the login", project="shop"), notes=["password=hunter2"])
         with folder.lock("shop", "login"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.support.secret_samples import RANDOM
 
 from eunoe.errors import InputError
 from eunoe.tickets import Ticket, read_ticket
@@ -92,3 +93,31 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
 def test_the_document_has_title_description_and_summary() -> None:
     assert Ticket("a", "Title", "Words").document("Summary") == "Ticket: Title. Words. Summary"
     assert Ticket("a", "Why?", "").document("Summary") == "Ticket: Why? Summary"
+
+
+@pytest.mark.parametrize("front_matter", ["id: ghp_" + RANDOM[:36], 'id: "password=hunter2"'])
+def test_a_secret_is_refused_as_an_id(tmp_path: Path, front_matter: str) -> None:
+    """It would stand in names of folders and in every lesson."""
+    file = tmp_path / "login.md"
+    file.write_text(f"---\n{front_matter}\n---\n# Fix the login\n")
+    with pytest.raises(InputError, match=r"the id of .*login\.md holds a secret: give it another") as caught:
+        read_ticket(file)
+    assert RANDOM[:36] not in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_secret_is_refused_as_the_name_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / f"ghp_{RANDOM[:36]}.md"
+    file.write_text("# Fix the login\n")
+    with pytest.raises(InputError, match="holds a secret") as caught:
+        read_ticket(file)
+    assert RANDOM[:36] not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "id", ["password-reset-2", "token refresh", "SHOP-1234", "3f2a9b1c4d5e6f708192a3b4c5d6e7f801234567"]
+)
+def test_an_ordinary_id_is_kept(tmp_path: Path, id: str) -> None:
+    file = tmp_path / "login.md"
+    file.write_text(f"---\nid: {id}\n---\n# Fix the login\n")
+    assert read_ticket(file).id == id

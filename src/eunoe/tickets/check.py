@@ -4,7 +4,7 @@ import os
 from typing import Final, NamedTuple
 
 from eunoe.text.normalize import one_line
-from eunoe.tickets.excerpt import clip, last_lines
+from eunoe.tickets.excerpt import clip_redacted, last_lines
 from eunoe.tickets.program import Program, check_arguments, split_command
 from eunoe.tickets.redaction import redact
 from eunoe.tickets.worker import DEFAULT_TIMEOUT_SECONDS
@@ -36,7 +36,7 @@ class Check:
         """Run it once; what it wrote is redacted and shortened."""
         result = self._program.run(self._arguments[1:])
         ending = f"The check `{self.name}` {result.trouble or 'passed: exit code 0'}."
-        return CheckResult(not result.trouble, f"{ending}\n{clip(redact(result.describe()), _MAX_CHARACTERS)}")
+        return CheckResult(not result.trouble, f"{ending}\n{clip_redacted(result.describe(), _MAX_CHARACTERS)}")
 
 
 def summarize_failure(text: str) -> str:

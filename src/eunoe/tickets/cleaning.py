@@ -1,7 +1,11 @@
 """Secrets that were kept before anybody looked for them are taken out: of lessons, states and logs."""
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import groupby
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from eunoe.errors import ConflictError
@@ -12,6 +16,8 @@ from eunoe.tickets.run_folder import RunFolder
 
 _NAMES: Final = frozenset(["id", "token", "session", "memories", "file", "log", "folder", "commit"])
 """Fields of a state by which something is found again."""
+_OWN_TOKEN: Final = re.compile(r'(^ {0,9}"token": "[0-9a-f]{12}",?$)', re.MULTILINE)
+"""That of a state which is damaged."""
 
 
 class Cleaning(NamedTuple):
@@ -41,19 +47,33 @@ def redact_lessons(memory: ProjectMemory, project: str, *, dry_run: bool = False
 
 
 def redact_runs(folder: RunFolder, project: str = "", *, dry_run: bool = False) -> Iterator[Cleaning]:
-    """Take the secrets out of the states and logs of a project, or of all."""
-    for place in folder.ticket_folders(project):
-        for path in sorted([*place.glob("state*.json"), *place.glob("run-*.md")]):
-            text = path.read_text(encoding="utf-8", errors="replace")
-            clean = _redact_state(text) if path.suffix == ".json" else redact(text)
+    """Take the secrets out of the states and logs of a project, or of all. A draft that holds one is removed."""
+    for _, paths in groupby(folder.files(project), lambda path: path.parent):
+        for path, text in _read_all(paths):  # before the first is written: then the drafts are removed
+            clean = _redact_state(text) if "state" in path.name else redact(text)
             if clean != text:
-                trouble = ""
-                try:
-                    if not dry_run:
-                        folder.rewrite(path, clean)
-                except ConflictError as error:
-                    trouble = str(error)
+                trouble = "" if dry_run else _replace(folder, path, clean)
                 yield Cleaning(f"file {path}", _count(text, clean), trouble)
+
+
+def _read_all(paths: Iterable[Path]) -> list[tuple[Path, str]]:
+    texts = []
+    for path in paths:
+        with suppress(FileNotFoundError):  # a draft that has become a state
+            texts.append((path, path.read_text(encoding="utf-8", errors="replace")))
+    return texts
+
+
+def _replace(folder: RunFolder, path: Path, text: str) -> str:
+    """Write a file anew, or remove it if it is a draft. Return why that is not possible now."""
+    try:
+        if path.name.startswith("."):
+            folder.remove_drafts(path)
+        else:
+            folder.rewrite(path, text)
+    except ConflictError as error:
+        return str(error)
+    return ""
 
 
 def _clean_copy(lesson: Lesson, text: str) -> dict[str, Any]:
@@ -83,7 +103,7 @@ def _redact_state(text: str) -> str:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return redact(text)
+        return "".join(part if _OWN_TOKEN.fullmatch(part) else redact(part) for part in _OWN_TOKEN.split(text))
     clean = _redact_value(value)
     return text if clean == value else json.dumps(clean, indent=1)
 

@@ -14,10 +14,10 @@ from typing import IO, Final, NamedTuple
 
 from eunoe.errors import InputError
 from eunoe.text.normalize import replace_surrogates
-from eunoe.tickets.excerpt import clip
+from eunoe.tickets.excerpt import MAX_SEARCHED_CHARACTERS, clip
 
-MAX_OUTPUT_CHARACTERS: Final = 400_000
-"""Twice what is kept: what is cut off here is cut off there again, so that no half of a secret is left."""
+MAX_OUTPUT_CHARACTERS: Final = 2 * MAX_SEARCHED_CHARACTERS
+"""What is cut out here is cut out again before secrets are looked for, with what stands beside it."""
 NO_OUTPUT: Final = "[no output]"
 _MAX_OUTPUT_BYTES: Final = 64 * 1024 * 1024
 _HIDDEN_VARIABLES: Final = frozenset(
@@ -99,10 +99,11 @@ class Program:
         return f"ended with exit code {exit_code}" if exit_code else ""
 
     def _read_end(self, file: IO[bytes]) -> str:
-        """What a file holds; of one that is too large the end."""
+        """What a file holds; of one that is too large the last lines."""
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _MAX_OUTPUT_BYTES))
-        return file.read(_MAX_OUTPUT_BYTES).decode(errors=self._decoding)
+        text = file.read(_MAX_OUTPUT_BYTES).decode(errors=self._decoding)
+        return text.partition("\n")[2] or text if size > _MAX_OUTPUT_BYTES else text
 
 
 def split_command(text: str, shown: str) -> list[str]:

@@ -14,10 +14,10 @@ from eunoe.model.scope import Scope
 from eunoe.text.normalize import one_line, replace_surrogates
 from eunoe.tickets.check import Check, summarize_failure
 from eunoe.tickets.director import Decision, Director
-from eunoe.tickets.excerpt import clip, last_lines
+from eunoe.tickets.excerpt import clip, clip_redacted, last_lines
 from eunoe.tickets.leak_guard import LeakGuard
 from eunoe.tickets.memory import TicketMemory
-from eunoe.tickets.program import MAX_OUTPUT_CHARACTERS, NO_OUTPUT
+from eunoe.tickets.program import NO_OUTPUT
 from eunoe.tickets.redaction import redact
 from eunoe.tickets.run_folder import RunFolder
 from eunoe.tickets.state import RunOutcome, RunState, Step, timestamp
@@ -26,7 +26,7 @@ from eunoe.tickets.work import NOT_SEEN, NOTHING, Changes, Work
 from eunoe.tickets.work_folder import WorkFolder
 from eunoe.tickets.worker import Worker
 
-_MAX_ANSWER_CHARACTERS: Final = MAX_OUTPUT_CHARACTERS // 2
+_MAX_ANSWER_CHARACTERS: Final = 200_000
 _MAX_REASON_CHARACTERS: Final = 600
 _MAX_LINE_CHARACTERS: Final = 120
 _MAX_FAILURE_LINES: Final = 6
@@ -320,8 +320,7 @@ class Run:
         except Exception as error:
             answer = str(error) if isinstance(error, EunoeError) else f"{type(error).__name__}: {error}"
             step.failed = True
-        answer = redact(clip(replace_surrogates(answer), MAX_OUTPUT_CHARACTERS))
-        step.answer = clip(answer, _MAX_ANSWER_CHARACTERS).strip() or NO_OUTPUT
+        step.answer = clip_redacted(replace_surrogates(answer), _MAX_ANSWER_CHARACTERS).strip() or NO_OUTPUT
         step.seconds = round(time.perf_counter() - began, 3)
         step.worker_cost = max(0.0, self._worker_cost() - cost_before)
         self._look(state, step, Work.end_turn)

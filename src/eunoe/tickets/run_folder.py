@@ -28,6 +28,7 @@ _LOCK_ATTEMPTS: Final = 3
 _LOCK_WAIT_SECONDS: Final = 0.02
 _SAFE_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 _LOG_FILE: Final = re.compile(r"run-(\d{1,9})\.md")
+_OWN_FILE: Final = re.compile(r"state(?:\.damaged)?\.json|run-\d{1,9}\.md|\.(?:state\.json|run-\d{1,9}\.md)\..*")
 _UNSAFE_CHARACTERS: Final = re.compile(r"[^a-z0-9_-]+")
 
 
@@ -94,11 +95,15 @@ class RunFolder:
         with _lock(path.parent, path.parent.name):
             _write(path, text)
 
-    def ticket_folders(self, project: str = "") -> list[Path]:
-        """Return the folders of all tickets, or of those of a project."""
-        return sorted(
-            path.parent for path in self.path.glob(f"{folder_name(project) if project else '*'}/*/{_LOCK_FILE}")
-        )
+    def remove_drafts(self, path: Path) -> None:
+        """Remove what killed processes were writing beside a file of a ticket."""
+        with _lock(path.parent, path.parent.name):
+            pass
+
+    def files(self, project: str = "") -> list[Path]:
+        """Return the states and logs of all tickets, or of those of a project, and drafts of them."""
+        places = f"{folder_name(project) if project else '*'}/*"
+        return sorted(path for path in self.path.glob(f"{places}/*") if _OWN_FILE.fullmatch(path.name))
 
     def all(self, project: str = "") -> Iterator[RunState | DamagedRun]:
         """Return the last run of every ticket, or of those of a project."""

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from eunoe.errors import InputError
 from eunoe.model.validation import check_path, check_text
+from eunoe.tickets.redaction import REDACTED, redact
 
 _MAX_ID_CHARACTERS: Final = 200
 _MAX_TITLE_CHARACTERS: Final = 1000
@@ -75,7 +76,7 @@ def read_ticket(path: str | os.PathLike[str], project: str = "") -> Ticket:
     if not title.strip():
         raise InputError(f"{file} has no title: begin it with a heading such as '# Fix the login', or a field title")
     return Ticket(
-        id=" ".join(_text_field(fields, "id", file).split()) or file.stem,
+        id=_id(fields, file),
         title=" ".join(title.split()),
         description=_text_field(fields, "description", file).strip(),
         project=(project or _text_field(fields, "project", file)).strip(),
@@ -143,6 +144,13 @@ def _mark_code(lines: Iterable[str]) -> Iterator[bool]:
         yield bool(fence or open_fence)
         if fence and (not open_fence or fence[1].startswith(open_fence)):
             open_fence = "" if open_fence else fence[1]
+
+
+def _id(fields: Mapping[str, Any], file: Path) -> str:
+    id = " ".join(_text_field(fields, "id", file).split()) or file.stem
+    if redact(id).count(REDACTED) > id.count(REDACTED):  # it would stand in the names of folders, and in every lesson
+        raise InputError(f"the id of {redact(str(file))} holds a secret: give it another, as 'id' in its front matter")
+    return id
 
 
 def _text_field(fields: Mapping[str, Any], name: str, file: Path) -> str:
