@@ -303,7 +303,7 @@ def test_a_memory_of_another_agent_is_not_taken_in(memory, tmp_path):
         ('{"_id": "x", "agent_id": ', "not JSON"),
         ("]}{[", "not JSON"),
         ("{" * 20_000, "not JSON"),
-        ('{"_id": ' + "[" * 200_000, "recursion"),
+        ('{"_id": ' + "[" * 200_000, "nested too deep"),
         ("7", "JSON object"),
         ('"text"', "JSON object"),
         (json.dumps({"agent_id": "a", "user_id": "u"}), "_id is missing"),
