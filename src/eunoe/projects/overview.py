@@ -10,7 +10,8 @@ SCORE: Final = 0.5
 """Of each document that such a question is answered with."""
 
 _WORDS: Final = load_groups("overview_words")
-_OTHER_WORDS: Final = _WORDS["other"] | FRAME_WORDS | stop_words(ENGLISH)
+_SUBJECTS, _ASPECTS = _WORDS["subject"], _WORDS["aspect"]
+_KNOWN_WORDS: Final = _SUBJECTS | _ASPECTS | _WORDS["other"] | FRAME_WORDS | stop_words(ENGLISH)
 _MAX_WORDS: Final = 40
 """A longer question is about something."""
 
@@ -23,6 +24,9 @@ def asks_for_overview(question: str) -> bool:
     >>> asks_for_overview("What is the status of the login?")
     False
     """
-    words = question.split()[:_MAX_WORDS]
-    about = {word for each in words for word in folded_words(each)} - _OTHER_WORDS
-    return 0 < len(words) < _MAX_WORDS and bool(about) and about <= _WORDS["subject"]
+    chunks = question.split()[:_MAX_WORDS]
+    words = {word for chunk in chunks for word in folded_words(chunk)}
+    if len(chunks) == _MAX_WORDS or not words <= _KNOWN_WORDS:
+        return False
+    aspects = len(words & _ASPECTS)
+    return aspects > 1 or (aspects == 1 and not words.isdisjoint(_SUBJECTS))

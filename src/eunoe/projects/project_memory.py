@@ -6,8 +6,9 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Self, get_args
 from uuid import UUID
@@ -38,6 +39,8 @@ _REFUSALS: Final = {"forgotten": "was forgotten on purpose", "conflict": "stands
 _log = logging.getLogger(__name__)
 
 ProjectName = str | int | UUID
+_Found = tuple[float, Item | Record]
+"""The score of a document, and what was found of it."""
 
 
 class ProjectMemory:
@@ -116,7 +119,7 @@ class ProjectMemory:
         """Return the documents that bear on each question, best first, with their scores (0 to 1) and ids.
 
         A question on something else gives none, and so does an empty one. A question about the project as a whole,
-        such as "What has been done in this project?", gives the documents that were indexed last.
+        such as "What has been done in this project?", gives the documents that were indexed last too.
         """
         scope = Scope(project=project)
         count = check_count(DEFAULT_COUNT if num_to_retrieve is None else num_to_retrieve, "num_to_retrieve")
@@ -190,8 +193,8 @@ class ProjectMemory:
 
     def _answer(self, scope: Scope, query: str, count: int) -> dict[str, Any]:
         found = self._relevant_documents(scope, query, count) if query.strip() else {}
-        if not found and asks_for_overview(query) and self._needed.best <= OVERVIEW_SCORE:
-            found = {id: (OVERVIEW_SCORE, item) for id, item in self._latest_documents(scope, count)}
+        if asks_for_overview(query) and self._needed.best <= OVERVIEW_SCORE:
+            found = self._overview(scope, found, count)
         texts = {
             id: self._text_of(scope, id) if part_of(item).parts > 1 else item.text for id, (_, item) in found.items()
         }
@@ -204,16 +207,25 @@ class ProjectMemory:
         given = self.threshold
         return threshold_of(self.recipe) if given is None else RelevanceThreshold(given, given)
 
-    def _relevant_documents(self, scope: Scope, query: str, count: int) -> dict[str, tuple[float, Item | Record]]:
+    def _relevant_documents(self, scope: Scope, query: str, count: int) -> dict[str, _Found]:
         """The documents that bear on the question, with their scores and what was found of them."""
         hits = self._best_hits(scope, query, count)
         passing = self._needed.count_passing([hit.score for hit in hits.values()])
         return {id: (hit.score, hit.record) for id, hit in islice(hits.items(), min(passing, count))}
 
-    def _latest_documents(self, scope: Scope, count: int) -> Iterator[tuple[str, Item]]:
-        """The documents that were indexed last, with their first parts."""
-        facts = self._all_facts(scope, page_size=count, newest=True)
-        return islice(((part_of(fact).document, fact) for fact in facts if part_of(fact).number == 1), count)
+    def _overview(self, scope: Scope, found: dict[str, _Found], count: int) -> dict[str, _Found]:
+        """What bears on the words of an overview question, as far as half of the room, and what was indexed last."""
+        sure = [(id, each) for id, each in found.items() if each[0] >= OVERVIEW_SCORE][: count // 2]
+        latest = ((id, (OVERVIEW_SCORE, item)) for id, item in self._latest_documents(scope) if id not in dict(sure))
+        return dict(islice(chain(sure, latest), count))
+
+    def _latest_documents(self, scope: Scope) -> Iterator[tuple[str, Item]]:
+        """The documents that hold, with their first parts; the one that was indexed last comes first."""
+        now = datetime.now(UTC)
+        for fact in self._all_facts(scope, newest=True):
+            is_over = isinstance(fact, Atom) and fact.valid_to is not None and fact.valid_to <= now
+            if part_of(fact).number == 1 and not is_over:
+                yield part_of(fact).document, fact
 
     def _best_hits(self, scope: Scope, query: str, count: int) -> dict[str, Hit]:
         """The best hit of each document. Parts of one may crowd others out, so that more may have to be asked for."""
@@ -261,8 +273,8 @@ class ProjectMemory:
         except NotFoundError:
             return None
 
-    def _all_facts(self, scope: Scope, page_size: int = _PAGE_FACTS, newest: bool = False) -> Iterator[Item]:
-        next_page = partial(self.memory.list, scope, kinds=["fact"], limit=min(page_size, _PAGE_FACTS), newest=newest)
+    def _all_facts(self, scope: Scope, newest: bool = False) -> Iterator[Item]:
+        next_page = partial(self.memory.list, scope, kinds=["fact"], limit=_PAGE_FACTS, newest=newest)
         page = next_page()
         yield from page.items
         while page.next:

@@ -45,7 +45,8 @@ class ShownNames:
     def is_name(self, entity: int) -> bool:
         """Say whether an entity is more likely a name than not."""
         if entity not in self._is_name:
-            self._is_name[entity] = self._odds[entity] + self._other_use(entity) > 0
+            likely = self._odds[entity] + self._other_use(entity) > 0
+            self._is_name[entity] = likely or self._is_identifier(self._graph.keys[entity])
         return self._is_name[entity]
 
     def _other_use(self, entity: int) -> float:

@@ -156,6 +156,8 @@ class HippoReader:
             for path in files:
                 place = str(path.relative_to(folder))
                 with self.problems.catch(place):
+                    if not path.is_file():
+                        raise InputError("it is no file")
                     read(path, place)
 
     def _read_openie(self, path: Path, name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from inspect import signature
+from numbers import Integral
 from typing import Any, Final
 
 from eunoe.embed.adapters import CheckedEmbedder
@@ -21,6 +22,8 @@ _KEYWORDS: Final = {
     "temperature": ("temperature",),
 }
 """What the models of HippoRAG call a setting; the first is what those that take any keyword know."""
+_MAX_TOKENS: Final = 1 << 40
+"""More than any model reads or writes at once."""
 _QUERY_INSTRUCTION: Final = "Given a question, find the documents that help to answer it."
 _log = logging.getLogger(__name__)
 
@@ -45,14 +48,14 @@ class InferLlm:
             raise
         except Exception as error:  # its text may hold a key, or what was asked
             message = f"{self.name} failed: {type(error).__name__}"
-            raise refusal_error(message, str(error), getattr(error, "status_code", 0)) from error
+            raise refusal_error(message, *_describe(error)) from error
         return self._read(given)
 
     def _read(self, given: Any) -> Reply:
         parts = list(given) if isinstance(given, tuple | list) else [given]
         text, usage = (*parts, None, None)[:2]
         usage = usage if isinstance(usage, Mapping) else {}
-        read, written = (count if isinstance(count := usage.get(name), int) else 0 for name in _COUNTS)
+        read, written = (_token_count(usage.get(name)) for name in _COUNTS)
         if not isinstance(text, str):
             message = f"{self.name} gave {type(text).__name__} as its text; due from infer: text, or (text, metadata)"
             raise AnswerError(message, Reply("", read, written))
@@ -74,6 +77,20 @@ class InferLlm:
             elif setting in settings:
                 _log.warning("%s is not used: the infer of %s takes no %s", setting, self.name, choices[0])
         return keywords
+
+
+def _token_count(value: Any) -> int:
+    """A count of tokens, NumPy's too; 0, which is estimated, for what can be none."""
+    count = int(value) if isinstance(value, Integral) else 0
+    return count if 0 <= count <= _MAX_TOKENS else 0
+
+
+def _describe(error: Exception) -> tuple[str, int]:
+    """What an error says, and its HTTP status; neither of one that fails at saying it."""
+    try:
+        return str(error), getattr(error, "status_code", 0)
+    except Exception:
+        return "", 0
 
 
 def adapt_llm(model: Any, settings: Mapping[str, Any]) -> Any:

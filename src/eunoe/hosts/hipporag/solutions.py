@@ -59,11 +59,15 @@ class QaError(LlmError):
         self, message: str, solutions: list[QuerySolution], messages: list[str], metadata: list[dict[str, Any]]
     ) -> None:
         done = f"{len(messages)} of {len(solutions)} questions were answered"
-        super().__init__(f"{message} ({done}: `solutions` has them, and rag_qa(error.unanswered) asks for the others)")
+        super().__init__(f"{message} ({done}; rag_qa(error.unanswered) goes on with the others)")
+        self._given = message, solutions, messages, metadata
         self.solutions = solutions
         """All of them in their order; those that were answered have their answers."""
         self.messages, self.metadata = messages, metadata
         """What the model said to those that it answered, and what that took."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._given
 
     @property
     def unanswered(self) -> list[QuerySolution]:
