@@ -91,6 +91,11 @@ def test_the_tie_to_all_is_the_sum_of_the_links(memory: Memory, ids: list[str]) 
         assert entity.weight == sum(links)
 
 
+def test_an_identifier_is_a_name_however_plainly_it_is_written(memory: Memory) -> None:
+    memory.remember(ATLAS, "We changed memory.summaries.write and then os.path.join.")
+    assert {"memory.summaries.write", "os.path.join"} <= names(memory.graph.neighbours(ATLAS)).keys()
+
+
 def test_a_title_is_one_name_however_it_is_written(memory: Memory) -> None:
     memory.remember_many(ATLAS, ["Mercury (planet)\n\nIt is near to the Sun.", "Probes went to Mercury and to Venus."])
     found = memory.graph.neighbours(ATLAS, "Mercury (planet)")

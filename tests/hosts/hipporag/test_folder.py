@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -391,3 +392,12 @@ class TestOffer:
         (tmp_path / "notes.json").write_text("{}", encoding="utf-8")
         with ProjectMemory.open(tmp_path, embedder="none"), ProjectMemory.open(":memory:", embedder="none"):
             assert caplog.text == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with a name on this system")
+def test_a_pipe_in_the_place_of_a_file_is_named_and_keeps_nobody_waiting(memory: ProjectMemory, tmp_path: Path) -> None:
+    folder = tmp_path / "old"
+    folder.mkdir()
+    os.mkfifo(folder / "openie_results_ner_pipe.json")
+    report = import_folder(memory, "shop", folder)
+    assert report.problems == ("openie_results_ner_pipe.json: it is no file",)

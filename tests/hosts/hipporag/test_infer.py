@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import logging
+import pickle
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.hosts.hipporag.samples import OLIVER
 
 from eunoe.errors import LlmError
-from eunoe.hosts.hipporag import BaseConfig, HippoRAG
+from eunoe.hosts.hipporag import BaseConfig, HippoRAG, QaError
 from eunoe.llm import PromptTooLongError
 
 QUESTION = "Who is Oliver Badman?"
@@ -168,3 +171,39 @@ def test_a_keyword_is_called_as_the_model_calls_it(
     assert asked == [64, 64]
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert warnings == ["temperature is not used: the infer of Offline takes no temperature"]
+
+
+@pytest.mark.parametrize(("given", "counted"), [(np.int64(70), 70), (2**63, 0), (-5, 0), ("many", 0), (None, 0)])
+def test_counts_of_tokens_that_can_be_none_are_not_taken(
+    opened: Callable[..., HippoRAG], given: Any, counted: int
+) -> None:
+    usage = {"prompt_tokens": given, "completion_tokens": 9}
+    with opened(qa_llm=give(("Thought: so.\nAnswer: a politician", usage, False))) as rag:
+        rag.index([OLIVER])
+        metadata = rag.rag_qa([QUESTION])[2]
+        assert metadata[0]["completion_tokens"] == 9
+        if counted:
+            assert metadata[0]["prompt_tokens"] == counted
+        assert rag.memory.memory.status().usage
+
+
+def test_an_error_that_cannot_say_itself_is_named_by_its_type(opened: Callable[..., HippoRAG]) -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError(SECRET)
+
+    with opened(qa_llm=fail(MuteError())) as rag:
+        rag.index([OLIVER])
+        with pytest.raises(QaError, match="his failed: MuteError") as caught:
+            rag.rag_qa([QUESTION])
+        assert "sk-abc" not in str(caught.value)
+
+
+def test_what_was_answered_before_an_error_outlives_a_copy(opened: Callable[..., HippoRAG]) -> None:
+    with opened(qa_llm=fail(RuntimeError("down"))) as rag:
+        rag.index([OLIVER])
+        with pytest.raises(QaError) as caught:
+            rag.rag_qa([QUESTION])
+    for twin in (copy.copy(caught.value), pickle.loads(pickle.dumps(caught.value))):
+        assert str(twin) == str(caught.value)
+        assert [solution.question for solution in twin.unanswered] == [QUESTION]
