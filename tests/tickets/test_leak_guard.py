@@ -61,6 +61,8 @@ def _shift(first: str, text: str) -> str:
 
 
 SMALL_CAPITALS = str.maketrans("abcdefghijklmnoprstuvwyz", "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ")
+NUMBERS = "¹²₁①½Ⅳⅰ"
+"""Signs of numbers that are no digits."""
 DRESSES = [
     *("#2", "-2", "@2", "/2", "$2", "~2", "--2", "+2", "=2", "_2", "23", "2[3]", "3.2", "3)2", "0-1", "0.1", "0'1"),
     *("w:2", "x=2", "b/2", "2_b", "2's", "<b>2</b>", "<em>2</em>", "`2`", "v3.2", "2,3", "z/2.py", "2()", "#2 x3"),
@@ -103,6 +105,10 @@ DRESSES = [
         lambda text: _shift("🄰", text.lower()),
         lambda text: _shift("🅐", text.lower()),
         *(partial(_dress, pattern) for pattern in DRESSES),
+        *(lambda text, sign=sign: text.replace(" ", f" {sign}") for sign in NUMBERS),
+        *(lambda text, sign=sign: text.replace(" ", f"{sign} ") for sign in NUMBERS),
+        *(lambda text, sign=sign: text.replace(" ", f" {sign} ") for sign in NUMBERS),
+        lambda text: text.replace("i", "\u2170").replace("m", "\u217f"),
     ],
 )
 def test_a_disguised_passage_is_found(disguise: object) -> None:

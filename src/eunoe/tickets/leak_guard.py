@@ -39,6 +39,10 @@ _UNSEEN: Final = re.compile(
     "\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
 )
 """Signs without width, and marks that no language puts on a letter."""
+_LETTER_RUN: Final = re.compile(r"[^\W\d_]+")
+"""Also matches signs of numbers that are no digits, such as ², ① and ½."""
+_ROMAN: Final = re.compile("[\u2160-\u2188]")
+"""Numbers that look like letters: both readings are tried."""
 _ALPHABETS: Final = (0x249C, 0x24B6, 0x24D0, 0x1F110, 0x1F130, 0x1F150, 0x1F170, 0x1F1E6)
 """Where the letters in circles, squares and brackets begin, and those of flags."""
 _LETTERS: Final = {first + place: chr(ord("a") + place) for first in _ALPHABETS for place in range(26)} | str.maketrans(
@@ -113,12 +117,14 @@ class LeakGuard:
                 prompt = f"{prompt[: leak.start]}{_CUT_MARK}{following}"
         return prompt if _words(prompt) else ""
 
-    def _read(self, text: str) -> tuple[list[_Word], list[_Word]]:
+    def _read(self, text: str) -> list[list[_Word]]:
         """The words of a text, read in two ways: names left out, and names as the words of memories in them.
 
-        So neither a name between the words of a memory nor a sign on each of them hides it.
+        So neither a name between the words of a memory nor a sign on each of them hides it. Roman numbers in one sign
+        are read as letters, and as nothing.
         """
-        return _words(text), list(self._words_in_names(_plain(text)))
+        texts = dict.fromkeys((text, _ROMAN.sub("\xad", text)))
+        return [words for each in texts for words in (_words(each), list(self._words_in_names(_plain(each))))]
 
     def _words_in_names(self, text: str) -> Iterator[_Word]:
         before = ""
@@ -210,8 +216,17 @@ def _patterns(*, is_ascii: bool) -> _Patterns:
 
 
 def _plain(text: str) -> str:
-    """The text with plain letters for decorated ones, and one sign for all that nobody sees; each in its place."""
-    return text if text.isascii() else _UNSEEN.sub("\xad", text.translate(_LETTERS))
+    """The text with plain letters for decorated ones, one sign for numbers and all unseen; each in its place."""
+    if text.isascii():
+        return text
+    return _LETTER_RUN.sub(_without_numbers, _UNSEEN.sub("\xad", text.translate(_LETTERS)))
+
+
+def _without_numbers(match: re.Match[str]) -> str:
+    word = match[0]
+    if word.isalpha():
+        return word
+    return "".join(sign if sign.isalpha() or _ROMAN.match(sign) else "\xad" for sign in word)
 
 
 def _without_escapes(text: str) -> str:

@@ -99,7 +99,8 @@ def _hide(text: str) -> str:
     text = patterns.shapes.sub(lambda match: HIDDEN * len(match[0]), text)
     for place in patterns.places:
         text = place.sub(_hide_groups, text)
-    text = patterns.columns.sub(_hide_quoted, text)
+    for column in patterns.columns:
+        text = column.sub(_hide_quoted, text)
     text = patterns.named.sub(_hide_named, text)
     for place in patterns.beside:
         text = place.sub(_hide_groups, text)
@@ -111,7 +112,7 @@ def _hide(text: str) -> str:
 class _Patterns(NamedTuple):
     shapes: re.Pattern[str]
     places: list[re.Pattern[str]]
-    columns: re.Pattern[str]
+    columns: list[re.Pattern[str]]
     named: re.Pattern[str]
     beside: list[re.Pattern[str]]
     harmless: re.Pattern[str]
@@ -133,7 +134,7 @@ def _patterns() -> _Patterns:
     return _Patterns(
         re.compile(rf"(?<![A-Za-z0-9])(?:{shapes})"),
         [re.compile(joined(text)) for text in content["places"].values()],
-        re.compile(joined(content["columns"]["insert"])),
+        [re.compile(joined(text)) for text in content["columns"].values()],
         re.compile(joined(content["named"]["value"])),
         [re.compile(joined(text)) for text in content["beside"].values()],
         re.compile("|".join(joined(content["harmless"][kind]) for kind in ("code", "placeholder")), re.DOTALL),
