@@ -399,17 +399,69 @@ class TestWhatTheCheckWrites:
 
         assert_refused(folder, any_folder, answer, PLAN, COMPLETE, MORE, check=check)
 
-    def test_a_worker_that_only_runs_the_check_has_done_nothing(self, folder: RunFolder, any_folder: Path) -> None:
-        check = python_check(any_folder, self.CODE)
+    def test_a_worker_that_only_runs_the_check_again_has_done_nothing(
+        self, folder: RunFolder, any_folder: Path
+    ) -> None:
+        check = python_check(
+            any_folder, self.CODE + "; raise SystemExit('raw' in pathlib.Path('forms.py').read_text())"
+        )
 
         def answer(prompt: str) -> str:
-            check.run()
+            if prompt == PLAN["next_prompt"]:
+                (any_folder / "forms.py").write_text("name = raw.strip()\n")
+            else:
+                (any_folder / "forms.py").write_text("name = raw\n")
+                check.run()
             return "all tests pass"
 
         assert_refused(folder, any_folder, answer, PLAN, COMPLETE, MORE, check=check)
-        step = folder.get("shop", "login").steps[1]
-        assert "junit.txt, report.xml" in step.check
-        assert "Nothing is left of what changed" in step.check
+        assert "by the check, and not counted: junit.txt, report.xml" in folder.get("shop", "login").steps[1].result
+
+    @pytest.mark.parametrize("code", [
+        "path.write_text(path.read_text() + '# formatted\\n')", "path.touch()", "path.chmod(0o600)", "path.chmod(0o755)"
+    ])  # fmt: skip
+    def test_a_new_file_of_the_worker_stays_its_work(self, folder: RunFolder, any_folder: Path, code: str) -> None:
+        check = python_check(any_folder, f"import pathlib; path = pathlib.Path('new.py'); {code}")
+
+        def answer(prompt: str) -> str:
+            (any_folder / "new.py").write_text("new\n")
+            return "done"
+
+        state = run(folder, any_folder, [PLAN, COMPLETE], answer, check=check)
+        assert state.evidence.startswith("Changed: new.py. The check ")
+
+    def test_a_new_file_that_is_changed_and_committed_after_the_check_counts(
+        self, folder: RunFolder, shop: Path
+    ) -> None:
+        code = "import pathlib, sys; path = pathlib.Path('new.py'); path.open('a').write('# seen\\n'); "
+        check = python_check(shop, code + "sys.exit('really' not in path.read_text())")
+
+        def answer(prompt: str) -> str:
+            if prompt == PLAN["next_prompt"]:
+                (shop / "forms.py").write_text("name = raw.strip()\n")
+            else:
+                git(shop, "checkout", "-q", "forms.py")
+                (shop / "new.py").write_text("really\n")
+                git(shop, "add", "new.py")
+                git(shop, "commit", "-qm", "Really")
+            return "done"
+
+        state = run(folder, shop, [PLAN, COMPLETE, MORE, COMPLETE], answer, check=check)
+        assert "by the check, and not counted: new.py" not in state.steps[1].result
+        assert state.evidence.startswith("Changed: new.py; commits: ")
+
+    def test_a_file_of_the_check_that_is_removed_is_no_work(self, folder: RunFolder, any_folder: Path) -> None:
+        check = python_check(any_folder, self.CODE + "; raise SystemExit(1)")
+
+        def answer(prompt: str) -> str:
+            if prompt == PLAN["next_prompt"]:
+                (any_folder / "forms.py").write_text("name = raw.strip()\n")
+            else:
+                (any_folder / "forms.py").write_text("name = raw\n")
+                (any_folder / "report.xml").unlink()
+            return "done"
+
+        assert_refused(folder, any_folder, answer, PLAN, COMPLETE, MORE, check=check)
 
     def test_a_file_that_the_worker_changed_counts_though_the_check_formats_it(
         self, folder: RunFolder, shop: Path

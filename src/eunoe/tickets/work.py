@@ -7,11 +7,11 @@ there before, nor what is in the end as it was. What others change during a turn
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from eunoe.tickets.work_folder import Snapshot, WorkFolder
+from eunoe.tickets.work_folder import GONE, Snapshot, WorkFolder
 
 _MAX_LISTED: Final = 40
 _MAX_SUMMARY_FILES: Final = 12
@@ -78,7 +78,7 @@ class Work:
     commits: list[str] = field(default_factory=list)
     committed_before: list[str] = field(default_factory=list)
     check_files: list[str] = field(default_factory=list)
-    """New files that the check writes."""
+    """New files that the check made."""
     others_files: list[str] = field(default_factory=list)
     """Files elsewhere that changed while the worker had no turn."""
     is_cut: bool = False
@@ -104,10 +104,10 @@ class Work:
         self._drop_others_files(now)
         return self._changes(folder, now)
 
-    def note_check(self, folder: WorkFolder, stamps: Mapping[str, tuple[int, ...]]) -> None:
-        """Leave out the new files that a check wrote since their stamps were taken."""
-        written = [name for name, stamp in folder.stamps(self.files).items() if stamp != stamps.get(name)]
-        self.check_files = sorted({*self.check_files, *folder.untracked(self.first, written)})
+    def note_check(self, folder: WorkFolder, before: Snapshot) -> None:
+        """Leave out the new files that a check made. A file that was there before is whose it was."""
+        made = _there(folder.look(self.first)) - _there(before)
+        self.check_files = sorted({*self.check_files, *folder.untracked(self.first, made)})
 
     def _take_in(self, folder: WorkFolder, before: Snapshot, after: Snapshot) -> None:
         made = dict[str, list[str]]()
@@ -117,6 +117,8 @@ class Work:
         changed = folder.changed(before, after)
         old = folder.committed_before(changed, before, after, names)
         self.committed_before = sorted({*self.committed_before, *old})
+        taken_over = ({*changed} - old | names) & _there(after)
+        self.check_files = sorted({*self.check_files} - taken_over)
         for path in changed:
             if path not in old and path not in self.others_files:
                 self.files.setdefault(path, before.files.get(path))
@@ -158,6 +160,10 @@ class Work:
             yield "Only a part of its files was looked at: it has too many."
         if self.is_cut:
             yield _CUT
+
+
+def _there(snapshot: Snapshot) -> set[str]:
+    return {path for path, content in snapshot.files.items() if content != GONE}
 
 
 def _printable(path: str) -> str:

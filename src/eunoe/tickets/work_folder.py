@@ -30,6 +30,8 @@ _OTHER_FOLDERS: Final = frozenset([
 ])  # fmt: skip
 """Programs keep these for themselves: what is in them is nobody's work."""
 _OTHER_FILES: Final = frozenset([".coverage", ".DS_Store", "Thumbs.db"])
+GONE: Final = "gone"
+"""What is in a file that is not there."""
 _NO_FILES: Final = ("/dev/", "/proc/", "/sys/")
 _PATH: Final = re.compile(r"(?<![\w./~-])~?/[\w.+@/-]{2,300}")
 
@@ -89,10 +91,6 @@ class WorkFolder:
         """The paths that are not as they were."""
         paths = sorted(before.files.keys() | after.files.keys())
         return [path for path in paths if self._is_changed(path, before, after)]
-
-    def stamps(self, names: Iterable[str]) -> dict[str, tuple[int, ...]]:
-        """When files were last written, even if with the same content."""
-        return {name: _stamp(self.root / name) for name in names}
 
     def untracked(self, first: Snapshot, names: Iterable[str]) -> set[str]:
         """Those of these files that are new and not committed."""
@@ -175,7 +173,7 @@ class WorkFolder:
             mode = "program" if status.st_mode & stat.S_IXUSR else "file"
             return f"{mode} {_digest_file(path)}"
         except OSError:
-            return "gone"
+            return GONE
 
     def _hash_files(self, path: Path) -> Iterator[tuple[str, str]]:
         """Of a repository within the repository, which git names as one path."""
