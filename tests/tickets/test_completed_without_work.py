@@ -172,7 +172,7 @@ class TestWhatTheWorkerLeft:
 
     def test_files_of_the_director(self, shop: Path) -> None:
         def answer(prompt: str) -> str:
-            write_files(shop, {"memory.db-wal": "x", "memory.db.indexes/x": "x"})
+            write_files(shop, {"memory.db-wal": "x", "memory.db-shm": "x", "memory.db.index/x": "x"})
             return "done"
 
         folder = RunFolder(shop / "logs")
@@ -241,14 +241,29 @@ class TestWhereNobodyCanLook:
         assert_refused(folder, shop, ["done"], MORE)
 
     def test_a_director_that_sees_nothing_to_change_is_named(self, folder: RunFolder, shop: Path) -> None:
-        def answer(prompt: str) -> str:
-            subprocess.run(["rm", "-rf", ".git"], cwd=shop, check=True)
-            return "It is by design."
-
-        state = run(folder, shop, [PLAN, NO_CHANGE], answer)
+        (shop / ".git" / "index").write_text("garbage")
+        state = run(folder, shop, [PLAN, NO_CHANGE], ["It is by design."])
         assert state.evidence == (
             "Nobody could look at the folder: the director says that there was nothing to change."
         )
+
+    @pytest.mark.parametrize("command", BREAKAGES)
+    @pytest.mark.parametrize("turn", [PLAN, MORE])
+    def test_nothing_to_change_is_refused_where_nobody_saw_what_was_done(
+        self, folder: RunFolder, shop: Path, command: str, turn: dict[str, Any]
+    ) -> None:
+        def answer(prompt: str) -> str:
+            if prompt == turn["next_prompt"]:
+                subprocess.run(command, shell=True, cwd=shop, check=True)
+            return "It is by design."
+
+        assert_refused(folder, shop, answer, PLAN, MORE, *[NO_CHANGE] * 3)
+
+    def test_nothing_to_change_is_refused_after_git_was_broken_between_turns(
+        self, folder: RunFolder, shop: Path
+    ) -> None:
+        decide = while_deciding(lambda: subprocess.run(["rm", "-rf", ".git"], cwd=shop, check=True), MORE)
+        assert_refused(folder, shop, ["yes", "no"], PLAN, decide, *[NO_CHANGE] * 3)
 
 
 class TestWhatIsOnlyWrittenAnew:
@@ -357,7 +372,8 @@ class TestWhatOthersDo:
             write()
             return f"See {log}."
 
-        decisions = [PLAN, while_deciding(write, COMPLETE), MORE, while_deciding(write, COMPLETE)]
+        plan = {**PLAN, "next_prompt": f"See {log}."}
+        decisions = [plan, while_deciding(write, COMPLETE), MORE, while_deciding(write, COMPLETE)]
         assert_refused(folder, shop, answer, *decisions)
         assert "Nothing is left of what changed" in folder.get("shop", "login").steps[1].check
 
@@ -372,6 +388,22 @@ class TestWhatOthersDo:
 
         os.utime(notes, ns=(5, 5))
         assert_refused(folder, shop, answer, PLAN, MORE)
+
+    @pytest.mark.parametrize("is_there", [True, False])
+    def test_a_file_elsewhere_that_is_named_only_in_the_answer(
+        self, folder: RunFolder, shop: Path, tmp_path: Path, is_there: bool
+    ) -> None:
+        notes = tmp_path / "notes.md"
+        if is_there:
+            notes.write_text("old\n")
+
+        def answer(prompt: str) -> str:
+            notes.touch()
+            return f"I fixed {notes}."
+
+        assert_refused(folder, shop, answer)
+        found = folder.get("shop", "login").steps[0].result
+        assert f"named, but not looked at before the turn: {notes}." in found
 
     def test_work_that_somebody_takes_back(self, folder: RunFolder, shop: Path) -> None:
         def answer(prompt: str) -> str:
@@ -564,7 +596,8 @@ class TestWhatIsWork:
     def test_work_outside_is_named_as_such(self, folder: RunFolder, shop: Path, tmp_path: Path) -> None:
         def answer(prompt: str) -> str:
             (tmp_path / "notes.md").write_text("new")
-            return f"I wrote {tmp_path}/notes.md."
+            return "I wrote it."
 
-        state = run(folder, shop, [PLAN, COMPLETE], answer)
+        plan = {**PLAN, "next_prompt": f"Write {tmp_path}/notes.md."}
+        state = run(folder, shop, [plan, COMPLETE], answer)
         assert state.evidence == f"Changed outside of the folder, where nobody can say by whom: {tmp_path}/notes.md."

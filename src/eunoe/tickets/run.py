@@ -157,6 +157,8 @@ class Run:
         """Begin to look anew without git, where git fails, and say so."""
         folder.leave_git()
         state.work = Work(folder.look(), is_cut=True)
+        for step in state.turns:
+            step.is_unseen = True
         return f"{NOT_SEEN[:-1]}: {why}."
 
     def _session(self) -> str:

@@ -81,6 +81,8 @@ class Work:
     """New files that the check made."""
     others_files: list[str] = field(default_factory=list)
     """Files elsewhere that changed while the worker had no turn."""
+    late_files: list[str] = field(default_factory=list)
+    """Files elsewhere that were named in a turn for the first time."""
     is_cut: bool = False
     """Whether it was begun anew because git failed."""
 
@@ -119,6 +121,7 @@ class Work:
         self.committed_before = sorted({*self.committed_before, *old})
         taken_over = ({*changed} - old | names) & _there(after)
         self.check_files = sorted({*self.check_files} - taken_over)
+        self.late_files += sorted(path for path in _there(after) - before.files.keys() if os.path.isabs(path))
         for path in changed:
             if path not in old and path not in self.others_files:
                 self.files.setdefault(path, before.files.get(path))
@@ -150,6 +153,8 @@ class Work:
         old = [path for path in self.committed_before if path not in own]
         if old:
             yield f"Not counted, because an older commit has them so: {_join(old)}."
+        if late := [path for path in self.late_files if path not in self.files]:
+            yield f"Not counted, because it was named, but not looked at before the turn: {_join(late)}."
         if self.check_files:
             yield f"Written by the check, and not counted: {_join(self.check_files)}."
         known = {*own, *old, *self.check_files, *self.files}

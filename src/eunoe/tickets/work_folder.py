@@ -14,6 +14,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
+from eunoe.store.output_file import COMPANION_ENDS
 from eunoe.tickets.git_folder import GitFolder
 
 _MAX_FILES: Final = 20_000
@@ -30,6 +31,8 @@ _OTHER_FOLDERS: Final = frozenset([
 ])  # fmt: skip
 """Programs keep these for themselves: what is in them is nobody's work."""
 _OTHER_FILES: Final = frozenset([".coverage", ".DS_Store", "Thumbs.db"])
+_KEPT_END: Final = ".index"
+"""Of the folder in which a store keeps its indexes."""
 GONE: Final = "gone"
 """What is in a file that is not there."""
 _NO_FILES: Final = ("/dev/", "/proc/", "/sys/")
@@ -47,7 +50,7 @@ class Snapshot:
     moment: int = 0
     files: dict[str, str] = field(default_factory=dict)
     """What is in each file, as a hash: with git of those that differ from the base, without it of all. Files elsewhere
-    that somebody named stand here with their whole paths."""
+    that somebody named stand here with their whole paths, those that are not there too."""
     is_complete: bool = True
     is_plain: bool | None = None
     """Whether it was taken without git. Older states do not know."""
@@ -117,11 +120,12 @@ class WorkFolder:
         return os.path.lexists(self.root / name)
 
     def _is_changed(self, path: str, before: Snapshot, after: Snapshot) -> bool:
-        """A file that only one of them knows may not have been looked at by the other."""
+        """A file that only one of them knows may not have been looked at by the other, as surely as one elsewhere."""
         if before.files.get(path) == after.files.get(path):
             return False
-        is_certain = not os.path.isabs(path) and before.is_complete and after.is_complete
-        if is_certain or (path in before.files and path in after.files):
+        if os.path.isabs(path) or (path in before.files and path in after.files):
+            return path in before.files and path in after.files
+        if before.is_complete and after.is_complete:
             return True
         return _is_newer(self.root / path, before.moment) if path in after.files else not self._exists(path)
 
@@ -140,12 +144,13 @@ class WorkFolder:
     def _is_own(self, path: Path) -> bool:
         """Whether it is one of the director's files, or stands beside one as the other files of a store do."""
         name = str(path)
-        return any(name == place or name.startswith((f"{place}/", f"{place}-", f"{place}.")) for place in self._own)
+        return any(name == place or name.startswith(f"{place}/") or _is_companion(name, place) for place in self._own)
 
     def _is_outside(self, path: Path) -> bool:
         try:
             resolved = path.resolve()
-            return path.is_file() and not resolved.is_relative_to(self.root.resolve()) and not self._is_own(resolved)
+            is_possible = path.is_file() or not path.exists()
+            return is_possible and not resolved.is_relative_to(self.root.resolve()) and not self._is_own(resolved)
         except (OSError, ValueError):
             return False
 
@@ -212,6 +217,12 @@ def _is_by_product(name: str) -> bool:
 def _named_paths(texts: Iterable[str]) -> list[Path]:
     names = dict.fromkeys(match[0].rstrip(".") for text in texts for match in _PATH.finditer(text))
     return [Path(name).expanduser() for name in list(names)[:_MAX_PATHS] if not name.startswith(_NO_FILES)]
+
+
+def _is_companion(name: str, place: str) -> bool:
+    """A folder has none: what belongs to it is in it."""
+    is_so_named = name.startswith(f"{place}{_KEPT_END}/") or name in {place + end for end in COMPANION_ENDS}
+    return is_so_named and not os.path.isdir(place)
 
 
 def _is_newer(path: Path, moment: int) -> bool:
