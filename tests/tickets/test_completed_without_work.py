@@ -593,6 +593,27 @@ class TestWhatIsWork:
 
         assert run(folder, shop, [PLAN, MORE, COMPLETE], answer).evidence.startswith("Changed: part")
 
+    @pytest.mark.parametrize("ignore", ["", "all"])
+    def test_a_new_file_of_a_submodule_counts_and_a_cache_does_not(
+        self, folder: RunFolder, shop: Path, tmp_path: Path, ignore: str
+    ) -> None:
+        make_checkout(tmp_path / "part", {"part.py": "old\n"})
+        git(shop, "-c", "protocol.file.allow=always", "submodule", "-q", "add", str(tmp_path / "part"), "part")
+        git(shop, "commit", "-qam", "Part")
+        if ignore:
+            git(shop, "config", "submodule.part.ignore", ignore)
+
+        def answer(prompt: str) -> str:
+            if prompt == PLAN["next_prompt"]:
+                write_files(shop / "part", {"__pycache__/x.pyc": "x", ".coverage": "x"})
+            else:
+                write_files(shop / "part", {"new.py": "new\n"})
+            return "done"
+
+        state = run(folder, shop, [PLAN, COMPLETE, MORE, COMPLETE], answer)
+        assert "nothing changed" in state.steps[0].result
+        assert state.evidence == "Changed: part."
+
     def test_work_outside_is_named_as_such(self, folder: RunFolder, shop: Path, tmp_path: Path) -> None:
         def answer(prompt: str) -> str:
             (tmp_path / "notes.md").write_text("new")

@@ -131,8 +131,14 @@ class WorkFolder:
 
     def _changed_names(self, git: GitFolder, base: str) -> Iterator[str]:
         for name, is_new in sorted(git.differing(base).items(), key=itemgetter(1)):
-            if not self._is_own(self.root / name) and not (is_new and _is_by_product(name)):
+            is_by_product = _is_by_product(name) if is_new else self._has_only_by_products(git, base, name)
+            if not is_by_product and not self._is_own(self.root / name):
                 yield name
+
+    def _has_only_by_products(self, git: GitFolder, base: str, name: str) -> bool:
+        path = self.root / name
+        new = git.new_in(base, name) if (path / ".git").exists() and not path.is_symlink() else []
+        return bool(new) and all(map(_is_by_product, new))
 
     def _all_names(self) -> Iterator[str]:
         for place, folders, names in os.walk(self.path):
@@ -182,9 +188,12 @@ class WorkFolder:
 
     def _hash_files(self, path: Path) -> Iterator[tuple[str, str]]:
         """Of a repository within the repository, which git names as one path."""
+        left_out = {".git", *_OTHER_FILES}
         for place, folders, names in os.walk(path):
             folders[:] = [name for name in folders if name not in _OTHER_FOLDERS]
-            yield from ((os.path.join(place, name), self._hash(Path(place, name))) for name in names if name != ".git")
+            yield from (
+                (os.path.join(place, name), self._hash(Path(place, name))) for name in names if name not in left_out
+            )
 
 
 def _digest_file(path: Path) -> str:
