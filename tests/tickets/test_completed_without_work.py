@@ -172,7 +172,7 @@ class TestWhatTheWorkerLeft:
 
     def test_files_of_the_director(self, shop: Path) -> None:
         def answer(prompt: str) -> str:
-            write_files(shop, {"memory.db-wal": "x", "memory.db.indexes/x": "x"})
+            write_files(shop, {"memory.db-wal": "x", "memory.db-shm": "x", "memory.db.index/x": "x"})
             return "done"
 
         folder = RunFolder(shop / "logs")
@@ -241,14 +241,29 @@ class TestWhereNobodyCanLook:
         assert_refused(folder, shop, ["done"], MORE)
 
     def test_a_director_that_sees_nothing_to_change_is_named(self, folder: RunFolder, shop: Path) -> None:
-        def answer(prompt: str) -> str:
-            subprocess.run(["rm", "-rf", ".git"], cwd=shop, check=True)
-            return "It is by design."
-
-        state = run(folder, shop, [PLAN, NO_CHANGE], answer)
+        (shop / ".git" / "index").write_text("garbage")
+        state = run(folder, shop, [PLAN, NO_CHANGE], ["It is by design."])
         assert state.evidence == (
             "Nobody could look at the folder: the director says that there was nothing to change."
         )
+
+    @pytest.mark.parametrize("command", BREAKAGES)
+    @pytest.mark.parametrize("turn", [PLAN, MORE])
+    def test_nothing_to_change_is_refused_where_nobody_saw_what_was_done(
+        self, folder: RunFolder, shop: Path, command: str, turn: dict[str, Any]
+    ) -> None:
+        def answer(prompt: str) -> str:
+            if prompt == turn["next_prompt"]:
+                subprocess.run(command, shell=True, cwd=shop, check=True)
+            return "It is by design."
+
+        assert_refused(folder, shop, answer, PLAN, MORE, *[NO_CHANGE] * 3)
+
+    def test_nothing_to_change_is_refused_after_git_was_broken_between_turns(
+        self, folder: RunFolder, shop: Path
+    ) -> None:
+        decide = while_deciding(lambda: subprocess.run(["rm", "-rf", ".git"], cwd=shop, check=True), MORE)
+        assert_refused(folder, shop, ["yes", "no"], PLAN, decide, *[NO_CHANGE] * 3)
 
 
 class TestWhatIsOnlyWrittenAnew:
@@ -357,7 +372,8 @@ class TestWhatOthersDo:
             write()
             return f"See {log}."
 
-        decisions = [PLAN, while_deciding(write, COMPLETE), MORE, while_deciding(write, COMPLETE)]
+        plan = {**PLAN, "next_prompt": f"See {log}."}
+        decisions = [plan, while_deciding(write, COMPLETE), MORE, while_deciding(write, COMPLETE)]
         assert_refused(folder, shop, answer, *decisions)
         assert "Nothing is left of what changed" in folder.get("shop", "login").steps[1].check
 
@@ -372,6 +388,22 @@ class TestWhatOthersDo:
 
         os.utime(notes, ns=(5, 5))
         assert_refused(folder, shop, answer, PLAN, MORE)
+
+    @pytest.mark.parametrize("is_there", [True, False])
+    def test_a_file_elsewhere_that_is_named_only_in_the_answer(
+        self, folder: RunFolder, shop: Path, tmp_path: Path, is_there: bool
+    ) -> None:
+        notes = tmp_path / "notes.md"
+        if is_there:
+            notes.write_text("old\n")
+
+        def answer(prompt: str) -> str:
+            notes.touch()
+            return f"I fixed {notes}."
+
+        assert_refused(folder, shop, answer)
+        found = folder.get("shop", "login").steps[0].result
+        assert f"named, but not looked at before the turn: {notes}." in found
 
     def test_work_that_somebody_takes_back(self, folder: RunFolder, shop: Path) -> None:
         def answer(prompt: str) -> str:
@@ -399,17 +431,69 @@ class TestWhatTheCheckWrites:
 
         assert_refused(folder, any_folder, answer, PLAN, COMPLETE, MORE, check=check)
 
-    def test_a_worker_that_only_runs_the_check_has_done_nothing(self, folder: RunFolder, any_folder: Path) -> None:
-        check = python_check(any_folder, self.CODE)
+    def test_a_worker_that_only_runs_the_check_again_has_done_nothing(
+        self, folder: RunFolder, any_folder: Path
+    ) -> None:
+        check = python_check(
+            any_folder, self.CODE + "; raise SystemExit('raw' in pathlib.Path('forms.py').read_text())"
+        )
 
         def answer(prompt: str) -> str:
-            check.run()
+            if prompt == PLAN["next_prompt"]:
+                (any_folder / "forms.py").write_text("name = raw.strip()\n")
+            else:
+                (any_folder / "forms.py").write_text("name = raw\n")
+                check.run()
             return "all tests pass"
 
         assert_refused(folder, any_folder, answer, PLAN, COMPLETE, MORE, check=check)
-        step = folder.get("shop", "login").steps[1]
-        assert "junit.txt, report.xml" in step.check
-        assert "Nothing is left of what changed" in step.check
+        assert "by the check, and not counted: junit.txt, report.xml" in folder.get("shop", "login").steps[1].result
+
+    @pytest.mark.parametrize("code", [
+        "path.write_text(path.read_text() + '# formatted\\n')", "path.touch()", "path.chmod(0o600)", "path.chmod(0o755)"
+    ])  # fmt: skip
+    def test_a_new_file_of_the_worker_stays_its_work(self, folder: RunFolder, any_folder: Path, code: str) -> None:
+        check = python_check(any_folder, f"import pathlib; path = pathlib.Path('new.py'); {code}")
+
+        def answer(prompt: str) -> str:
+            (any_folder / "new.py").write_text("new\n")
+            return "done"
+
+        state = run(folder, any_folder, [PLAN, COMPLETE], answer, check=check)
+        assert state.evidence.startswith("Changed: new.py. The check ")
+
+    def test_a_new_file_that_is_changed_and_committed_after_the_check_counts(
+        self, folder: RunFolder, shop: Path
+    ) -> None:
+        code = "import pathlib, sys; path = pathlib.Path('new.py'); path.open('a').write('# seen\\n'); "
+        check = python_check(shop, code + "sys.exit('really' not in path.read_text())")
+
+        def answer(prompt: str) -> str:
+            if prompt == PLAN["next_prompt"]:
+                (shop / "forms.py").write_text("name = raw.strip()\n")
+            else:
+                git(shop, "checkout", "-q", "forms.py")
+                (shop / "new.py").write_text("really\n")
+                git(shop, "add", "new.py")
+                git(shop, "commit", "-qm", "Really")
+            return "done"
+
+        state = run(folder, shop, [PLAN, COMPLETE, MORE, COMPLETE], answer, check=check)
+        assert "by the check, and not counted: new.py" not in state.steps[1].result
+        assert state.evidence.startswith("Changed: new.py; commits: ")
+
+    def test_a_file_of_the_check_that_is_removed_is_no_work(self, folder: RunFolder, any_folder: Path) -> None:
+        check = python_check(any_folder, self.CODE + "; raise SystemExit(1)")
+
+        def answer(prompt: str) -> str:
+            if prompt == PLAN["next_prompt"]:
+                (any_folder / "forms.py").write_text("name = raw.strip()\n")
+            else:
+                (any_folder / "forms.py").write_text("name = raw\n")
+                (any_folder / "report.xml").unlink()
+            return "done"
+
+        assert_refused(folder, any_folder, answer, PLAN, COMPLETE, MORE, check=check)
 
     def test_a_file_that_the_worker_changed_counts_though_the_check_formats_it(
         self, folder: RunFolder, shop: Path
@@ -509,10 +593,32 @@ class TestWhatIsWork:
 
         assert run(folder, shop, [PLAN, MORE, COMPLETE], answer).evidence.startswith("Changed: part")
 
+    @pytest.mark.parametrize("ignore", ["", "all"])
+    def test_a_new_file_of_a_submodule_counts_and_a_cache_does_not(
+        self, folder: RunFolder, shop: Path, tmp_path: Path, ignore: str
+    ) -> None:
+        make_checkout(tmp_path / "part", {"part.py": "old\n"})
+        git(shop, "-c", "protocol.file.allow=always", "submodule", "-q", "add", str(tmp_path / "part"), "part")
+        git(shop, "commit", "-qam", "Part")
+        if ignore:
+            git(shop, "config", "submodule.part.ignore", ignore)
+
+        def answer(prompt: str) -> str:
+            if prompt == PLAN["next_prompt"]:
+                write_files(shop / "part", {"__pycache__/x.pyc": "x", ".coverage": "x"})
+            else:
+                write_files(shop / "part", {"new.py": "new\n"})
+            return "done"
+
+        state = run(folder, shop, [PLAN, COMPLETE, MORE, COMPLETE], answer)
+        assert "nothing changed" in state.steps[0].result
+        assert state.evidence == "Changed: part."
+
     def test_work_outside_is_named_as_such(self, folder: RunFolder, shop: Path, tmp_path: Path) -> None:
         def answer(prompt: str) -> str:
             (tmp_path / "notes.md").write_text("new")
-            return f"I wrote {tmp_path}/notes.md."
+            return "I wrote it."
 
-        state = run(folder, shop, [PLAN, COMPLETE], answer)
+        plan = {**PLAN, "next_prompt": f"Write {tmp_path}/notes.md."}
+        state = run(folder, shop, [plan, COMPLETE], answer)
         assert state.evidence == f"Changed outside of the folder, where nobody can say by whom: {tmp_path}/notes.md."

@@ -130,6 +130,14 @@ class TestWithGit:
         write_files(shop, {"logs/shop/t/state.json": "{}", "memory/memory.db": "x"})
         assert not find_changes(folder, before)
 
+    def test_files_that_are_only_named_like_those_of_the_director_count(self, shop: Path) -> None:
+        write_files(shop, {"logs/x": "own", "memory/x": "own", "store.db": "own"})
+        folder = WorkFolder(shop, [shop / "logs", shop / "memory", shop / "store.db"])
+        before = folder.look()
+        names = ["logs.py", "memory-wal", "memory.index/x", "memory.py", "store.db.py", "store.db_test.py"]
+        write_files(shop, {**dict.fromkeys(names, "new"), "store.db-wal": "own", "store.db.index/x": "own"})
+        assert list(find_changes(folder, before).files) == names
+
 
 class TestWithoutGit:
     def test_files_with_a_later_time_are_found(self, tmp_path: Path) -> None:
@@ -161,7 +169,7 @@ class TestWithoutGit:
 class TestOutside:
     def test_files_elsewhere_that_the_worker_names_are_said(self, shop: Path, tmp_path: Path) -> None:
         folder = WorkFolder(shop)
-        before = folder.look()
+        before = folder.look(texts=[f"Write {tmp_path}/elsewhere/report.md, and keep {tmp_path}/elsewhere."])
         write_files(tmp_path, {"elsewhere/report.md": "done", "old.md": "old"})
         make_older(tmp_path / "old.md")
         answer = (
@@ -169,8 +177,20 @@ class TestOutside:
         )
         changes = find_changes(folder, before, ["I begin.", answer, "All is done."])
         assert changes.outside == [f"{tmp_path}/elsewhere/report.md"]
-        assert changes.describe().endswith(f"nobody can say by whom: {tmp_path}/elsewhere/report.md.")
+        assert (
+            f"\nChanged outside of it, nobody can say by whom: {tmp_path}/elsewhere/report.md.\n" in changes.describe()
+        )
+        assert changes.describe().endswith(
+            f"it was named, but not looked at before the turn: /etc/hosts, {tmp_path}/old.md."
+        )
         assert changes
+
+    def test_a_file_elsewhere_that_was_named_before_and_is_removed_is_said(self, shop: Path, tmp_path: Path) -> None:
+        write_files(tmp_path, {"old.md": "old"})
+        folder, texts = WorkFolder(shop), [f"Remove {tmp_path}/old.md and {tmp_path}/none.md."]
+        before = folder.look(texts=texts)
+        (tmp_path / "old.md").unlink()
+        assert find_changes(folder, before, texts).outside == [f"{tmp_path}/old.md"]
 
     def test_odd_paths_are_passed_over(self, shop: Path) -> None:
         folder = WorkFolder(shop)

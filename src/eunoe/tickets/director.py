@@ -111,7 +111,7 @@ class Director:
         """Decide what to make of the last answer and of what was found in the folder.
 
         If the worker changed nothing there, it is complete only if the director says that there is nothing to change,
-        and the worker has answered at least once.
+        and the worker has answered at least once; not even then if nobody could look at what it had done.
         """
         return self._ask("judge", _judgement_check(steps), ticket, steps, recalled)
 
@@ -242,6 +242,8 @@ def _judgement_check(steps: Sequence[Step]) -> Callable[[Any], Decision]:
     changed = next((step.changed for step in reversed(steps) if step.changed is not None), None)
     if not changed and not any(step.is_answered for step in steps):
         return partial(_check_incomplete, "the worker has not answered yet")
+    if changed is False and any(step.is_unseen and step.is_answered for step in steps):
+        return partial(_check_incomplete, "nothing was changed")
     return _check_unchanged if changed is False else _check_decision
 
 

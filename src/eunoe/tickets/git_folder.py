@@ -14,6 +14,7 @@ from eunoe.tickets.program import Program
 _GIT_SECONDS: Final = 60.0
 _SETTINGS: Final = ("--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
 _DIFF: Final = ("-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-relative")
+_WHOLE: Final = "--ignore-submodules=none"
 _EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """What git calls a tree without files, and what a repository without a commit is compared with."""
 _COMMIT_MARK: Final = "\1"
@@ -46,7 +47,9 @@ class GitFolder:
 
     def uncommitted(self) -> dict[str, bool]:
         """The paths that differ from the last commit, and whether git does not know them."""
-        listed = self._ask("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames").split("\0")
+        listed = self._ask("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", _WHOLE).split(
+            "\0"
+        )
         return {entry[3:]: entry.startswith("??") for entry in listed if len(entry) > 3}
 
     def differing(self, commit: str) -> dict[str, bool]:
@@ -54,7 +57,7 @@ class GitFolder:
 
         A file that git was only told to forget does not differ.
         """
-        listed = self._names("diff", "--name-status", *_DIFF, commit or _EMPTY_TREE, "--")
+        listed = self._names("diff", "--name-status", _WHOLE, *_DIFF, commit or _EMPTY_TREE, "--")
         names = listed[1::2]
         there = [
             name
@@ -64,6 +67,14 @@ class GitFolder:
         same = self._same_in(commit, there) if there else set()
         found = {name: True for name, is_new in self.uncommitted().items() if is_new} | dict.fromkeys(names, False)
         return {name: is_new for name, is_new in found.items() if name not in same}
+
+    def new_in(self, commit: str, name: str) -> list[str]:
+        """The new files of a repository within this one that differs from a commit in nothing else."""
+        if self._names(
+            "diff", "--name-only", "--ignore-submodules=untracked", *_DIFF, commit or _EMPTY_TREE, "--", name
+        ):
+            return []
+        return [path for path, is_new in type(self)(self.root / name, self.root / name).uncommitted().items() if is_new]
 
     def differing_between(self, one: str, other: str) -> list[str]:
         if one == other:

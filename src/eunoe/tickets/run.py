@@ -157,6 +157,8 @@ class Run:
         """Begin to look anew without git, where git fails, and say so."""
         folder.leave_git()
         state.work = Work(folder.look(), is_cut=True)
+        for step in state.turns:
+            step.is_unseen = True
         return f"{NOT_SEEN[:-1]}: {why}."
 
     def _session(self) -> str:
@@ -220,16 +222,19 @@ class Run:
         return self._director.go_on(self.ticket, earlier, step.recalled, missing) if missing else decision
 
     def _run_check(self, state: RunState, step: Step) -> str:
-        """What the check wrote, if it failed. The files that it writes are not the worker's."""
+        """What the check wrote, if it failed. The files that it makes are not the worker's."""
         if not self._check:
             return ""
         folder, work = self._work_folder, state.work
-        stamps = folder.stamps(work.files) if folder and work else {}
-        result = self._check.run()
-        step.check = result.text
+        before = None
         if folder and work:
             with suppress(InputError):
-                work.note_check(folder, stamps)
+                before = folder.look(work.first)
+        result = self._check.run()
+        step.check = result.text
+        if folder and work and before:
+            with suppress(InputError):
+                work.note_check(folder, before)
         if result.passed:
             self._say("check: passed")
             return ""

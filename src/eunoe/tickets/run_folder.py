@@ -169,8 +169,12 @@ def _lock(folder: Path, ticket: str) -> Iterator[None]:
 
 def _load(path: Path) -> RunState:
     try:
-        return RunState.from_dict(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, IsADirectoryError) as error:
+        state = RunState.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        names = folder_name(state.ticket.project), folder_name(state.ticket.id)
+        if state.run < 1 or names != (path.parent.parent.name, path.parent.name):
+            raise ValueError("it is of another ticket, or of no run")
+        return state
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, IsADirectoryError, InputError) as error:
         raise InputError(
             f"{path} is not the state of a ticket ({type(error).__name__}): `eunoe ticket revert` sets it aside"
         ) from None

@@ -65,6 +65,8 @@ class Step:
     """What was found in the folder after the answer."""
     changed: bool | None = None
     """Whether the worker has changed anything there; None if nobody looked."""
+    is_unseen: bool = False
+    """Whether git failed then or later, so that nobody knows what was changed."""
     check: str = ""
     """What the check wrote when the director judged the ticket complete, and what was missing besides."""
     seconds: float = 0.0

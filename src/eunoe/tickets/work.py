@@ -7,11 +7,11 @@ there before, nor what is in the end as it was. What others change during a turn
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from eunoe.tickets.work_folder import Snapshot, WorkFolder
+from eunoe.tickets.work_folder import GONE, Snapshot, WorkFolder
 
 _MAX_LISTED: Final = 40
 _MAX_SUMMARY_FILES: Final = 12
@@ -78,9 +78,11 @@ class Work:
     commits: list[str] = field(default_factory=list)
     committed_before: list[str] = field(default_factory=list)
     check_files: list[str] = field(default_factory=list)
-    """New files that the check writes."""
+    """New files that the check made."""
     others_files: list[str] = field(default_factory=list)
     """Files elsewhere that changed while the worker had no turn."""
+    late_files: list[str] = field(default_factory=list)
+    """Files elsewhere that were named in a turn for the first time."""
     is_cut: bool = False
     """Whether it was begun anew because git failed."""
 
@@ -104,10 +106,10 @@ class Work:
         self._drop_others_files(now)
         return self._changes(folder, now)
 
-    def note_check(self, folder: WorkFolder, stamps: Mapping[str, tuple[int, ...]]) -> None:
-        """Leave out the new files that a check wrote since their stamps were taken."""
-        written = [name for name, stamp in folder.stamps(self.files).items() if stamp != stamps.get(name)]
-        self.check_files = sorted({*self.check_files, *folder.untracked(self.first, written)})
+    def note_check(self, folder: WorkFolder, before: Snapshot) -> None:
+        """Leave out the new files that a check made. A file that was there before is whose it was."""
+        made = _there(folder.look(self.first)) - _there(before)
+        self.check_files = sorted({*self.check_files, *folder.untracked(self.first, made)})
 
     def _take_in(self, folder: WorkFolder, before: Snapshot, after: Snapshot) -> None:
         made = dict[str, list[str]]()
@@ -117,6 +119,9 @@ class Work:
         changed = folder.changed(before, after)
         old = folder.committed_before(changed, before, after, names)
         self.committed_before = sorted({*self.committed_before, *old})
+        taken_over = ({*changed} - old | names) & _there(after)
+        self.check_files = sorted({*self.check_files} - taken_over)
+        self.late_files += sorted(path for path in _there(after) - before.files.keys() if os.path.isabs(path))
         for path in changed:
             if path not in old and path not in self.others_files:
                 self.files.setdefault(path, before.files.get(path))
@@ -148,6 +153,8 @@ class Work:
         old = [path for path in self.committed_before if path not in own]
         if old:
             yield f"Not counted, because an older commit has them so: {_join(old)}."
+        if late := [path for path in self.late_files if path not in self.files]:
+            yield f"Not counted, because it was named, but not looked at before the turn: {_join(late)}."
         if self.check_files:
             yield f"Written by the check, and not counted: {_join(self.check_files)}."
         known = {*own, *old, *self.check_files, *self.files}
@@ -158,6 +165,10 @@ class Work:
             yield "Only a part of its files was looked at: it has too many."
         if self.is_cut:
             yield _CUT
+
+
+def _there(snapshot: Snapshot) -> set[str]:
+    return {path for path, content in snapshot.files.items() if content != GONE}
 
 
 def _printable(path: str) -> str:

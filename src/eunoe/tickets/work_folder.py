@@ -14,6 +14,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
+from eunoe.store.output_file import COMPANION_ENDS
 from eunoe.tickets.git_folder import GitFolder
 
 _MAX_FILES: Final = 20_000
@@ -30,6 +31,10 @@ _OTHER_FOLDERS: Final = frozenset([
 ])  # fmt: skip
 """Programs keep these for themselves: what is in them is nobody's work."""
 _OTHER_FILES: Final = frozenset([".coverage", ".DS_Store", "Thumbs.db"])
+_KEPT_END: Final = ".index"
+"""Of the folder in which a store keeps its indexes."""
+GONE: Final = "gone"
+"""What is in a file that is not there."""
 _NO_FILES: Final = ("/dev/", "/proc/", "/sys/")
 _PATH: Final = re.compile(r"(?<![\w./~-])~?/[\w.+@/-]{2,300}")
 
@@ -45,7 +50,7 @@ class Snapshot:
     moment: int = 0
     files: dict[str, str] = field(default_factory=dict)
     """What is in each file, as a hash: with git of those that differ from the base, without it of all. Files elsewhere
-    that somebody named stand here with their whole paths."""
+    that somebody named stand here with their whole paths, those that are not there too."""
     is_complete: bool = True
     is_plain: bool | None = None
     """Whether it was taken without git. Older states do not know."""
@@ -90,10 +95,6 @@ class WorkFolder:
         paths = sorted(before.files.keys() | after.files.keys())
         return [path for path in paths if self._is_changed(path, before, after)]
 
-    def stamps(self, names: Iterable[str]) -> dict[str, tuple[int, ...]]:
-        """When files were last written, even if with the same content."""
-        return {name: _stamp(self.root / name) for name in names}
-
     def untracked(self, first: Snapshot, names: Iterable[str]) -> set[str]:
         """Those of these files that are new and not committed."""
         if self.git is None:
@@ -119,18 +120,25 @@ class WorkFolder:
         return os.path.lexists(self.root / name)
 
     def _is_changed(self, path: str, before: Snapshot, after: Snapshot) -> bool:
-        """A file that only one of them knows may not have been looked at by the other."""
+        """A file that only one of them knows may not have been looked at by the other, as surely as one elsewhere."""
         if before.files.get(path) == after.files.get(path):
             return False
-        is_certain = not os.path.isabs(path) and before.is_complete and after.is_complete
-        if is_certain or (path in before.files and path in after.files):
+        if os.path.isabs(path) or (path in before.files and path in after.files):
+            return path in before.files and path in after.files
+        if before.is_complete and after.is_complete:
             return True
         return _is_newer(self.root / path, before.moment) if path in after.files else not self._exists(path)
 
     def _changed_names(self, git: GitFolder, base: str) -> Iterator[str]:
         for name, is_new in sorted(git.differing(base).items(), key=itemgetter(1)):
-            if not self._is_own(self.root / name) and not (is_new and _is_by_product(name)):
+            is_by_product = _is_by_product(name) if is_new else self._has_only_by_products(git, base, name)
+            if not is_by_product and not self._is_own(self.root / name):
                 yield name
+
+    def _has_only_by_products(self, git: GitFolder, base: str, name: str) -> bool:
+        path = self.root / name
+        new = git.new_in(base, name) if (path / ".git").exists() and not path.is_symlink() else []
+        return bool(new) and all(map(_is_by_product, new))
 
     def _all_names(self) -> Iterator[str]:
         for place, folders, names in os.walk(self.path):
@@ -142,12 +150,13 @@ class WorkFolder:
     def _is_own(self, path: Path) -> bool:
         """Whether it is one of the director's files, or stands beside one as the other files of a store do."""
         name = str(path)
-        return any(name == place or name.startswith((f"{place}/", f"{place}-", f"{place}.")) for place in self._own)
+        return any(name == place or name.startswith(f"{place}/") or _is_companion(name, place) for place in self._own)
 
     def _is_outside(self, path: Path) -> bool:
         try:
             resolved = path.resolve()
-            return path.is_file() and not resolved.is_relative_to(self.root.resolve()) and not self._is_own(resolved)
+            is_possible = path.is_file() or not path.exists()
+            return is_possible and not resolved.is_relative_to(self.root.resolve()) and not self._is_own(resolved)
         except (OSError, ValueError):
             return False
 
@@ -175,13 +184,16 @@ class WorkFolder:
             mode = "program" if status.st_mode & stat.S_IXUSR else "file"
             return f"{mode} {_digest_file(path)}"
         except OSError:
-            return "gone"
+            return GONE
 
     def _hash_files(self, path: Path) -> Iterator[tuple[str, str]]:
         """Of a repository within the repository, which git names as one path."""
+        left_out = {".git", *_OTHER_FILES}
         for place, folders, names in os.walk(path):
             folders[:] = [name for name in folders if name not in _OTHER_FOLDERS]
-            yield from ((os.path.join(place, name), self._hash(Path(place, name))) for name in names if name != ".git")
+            yield from (
+                (os.path.join(place, name), self._hash(Path(place, name))) for name in names if name not in left_out
+            )
 
 
 def _digest_file(path: Path) -> str:
@@ -214,6 +226,12 @@ def _is_by_product(name: str) -> bool:
 def _named_paths(texts: Iterable[str]) -> list[Path]:
     names = dict.fromkeys(match[0].rstrip(".") for text in texts for match in _PATH.finditer(text))
     return [Path(name).expanduser() for name in list(names)[:_MAX_PATHS] if not name.startswith(_NO_FILES)]
+
+
+def _is_companion(name: str, place: str) -> bool:
+    """A folder has none: what belongs to it is in it."""
+    is_so_named = name.startswith(f"{place}{_KEPT_END}/") or name in {place + end for end in COMPANION_ENDS}
+    return is_so_named and not os.path.isdir(place)
 
 
 def _is_newer(path: Path, moment: int) -> bool:
