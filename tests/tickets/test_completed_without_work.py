@@ -5,69 +5,26 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.checkouts import git, make_checkout, write_files
+from tests.support.checkouts import git, write_files
+from tests.support.ticket_work import (
+    COMPLETE,
+    MORE,
+    NO_CHANGE,
+    NOTHING_DONE,
+    PLAN,
+    TICKET,
+    assert_refused,
+    while_deciding,
+    work_off,
+)
 
 from eunoe.errors import LlmError
 from eunoe.llm.scripted import ScriptedLlm as Model
-from eunoe.tickets import Check, Director, Run, RunFolder, RunState, ScriptedWorker, Ticket, WorkerError, WorkFolder
-
-TICKET = Ticket("login", "Fix the login", "Names with blanks are refused. See /var/log/login.", "shop")
-PLAN = {"complete": False, "summary": "Find the check.", "next_prompt": "Trim names before the check."}
-MORE = {"complete": False, "summary": "Not yet.", "next_prompt": "Now really do it."}
-COMPLETE = {"complete": True, "summary": "Names are trimmed.", "next_prompt": "", "nothing_to_change": False}
-NO_CHANGE = {"complete": True, "summary": "It is by design.", "next_prompt": "", "nothing_to_change": True}
-NOTHING_DONE = "called the ticket complete 3 times, although nothing was changed$"
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    return make_checkout(tmp_path / "shop", {"forms.py": "name = raw\n", ".gitignore": "build/\n"})
-
-
-@pytest.fixture(params=["git", "no git"])
-def any_folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    files = {"forms.py": "name = raw\n"}
-    if request.param == "git":
-        return make_checkout(tmp_path / "shop", files)
-    write_files(tmp_path / "plain", files)
-    return tmp_path / "plain"
-
-
-def python_check(shop: Path, code: str) -> Check:
-    return Check(shlex.join([sys.executable, "-c", code]), directory=shop)
-
-
-def run(folder: RunFolder, shop: Path, decisions: Any, answers: Any, **options: Any) -> RunState:
-    """Run the ticket; a decision may be a function, which is called while the director thinks."""
-    made = iter(decisions)
-
-    def decide(prompt: object) -> Any:
-        decision = next(made, COMPLETE)
-        return decision() if callable(decision) else decision
-
-    worker = ScriptedWorker(answers)
-    work_folder = WorkFolder(shop, [folder.path])
-    return Run(TICKET, Director(Model(decide)), worker, folder, work_folder=work_folder, **options).finish()
-
-
-def while_deciding(action: Callable[[], object], decision: Any) -> Callable[[], Any]:
-    def decide() -> Any:
-        action()
-        return decision
-
-    return decide
-
-
-def assert_refused(folder: RunFolder, shop: Path, answers: Any, *decisions: Any, **options: Any) -> None:
-    with pytest.raises(LlmError, match=NOTHING_DONE):
-        run(folder, shop, decisions or [PLAN], answers, **options)
-    assert folder.get("shop", "login").outcome == "running"
+from eunoe.tickets import Check, Director, Run, RunFolder, ScriptedWorker, WorkFolder
 
 
 class TestWhatTheWorkerLeft:
@@ -165,7 +122,7 @@ class TestWhatTheWorkerLeft:
                 git(shop, "commit", "-qam", "Really")
             return "done"
 
-        state = run(folder, shop, [PLAN, COMPLETE, MORE, COMPLETE], answer)
+        state = work_off(folder, shop, [PLAN, COMPLETE, MORE, COMPLETE], answer)
         assert "nothing changed" in state.steps[0].result
         assert "Not counted, because an older commit has them so: forms.py." in state.steps[0].result
         assert state.evidence == f"Changed: own.py; commits: {git(shop, 'rev-parse', '--short', 'HEAD')}."
@@ -224,25 +181,25 @@ class TestWhereNobodyCanLook:
                 (shop / "forms.py").write_text("name = raw.strip()\n")
             return "done"
 
-        state = run(folder, shop, [PLAN, MORE, COMPLETE], answer)
+        state = work_off(folder, shop, [PLAN, MORE, COMPLETE], answer)
         assert state.evidence == "Changed: forms.py."
 
     def test_a_run_that_is_taken_up_goes_on_without_git(self, folder: RunFolder, shop: Path, tmp_path: Path) -> None:
         (shop / ".git").rename(tmp_path / "git")
         with pytest.raises(LlmError):
-            run(folder, shop, [PLAN, {}, {}, {}], ["I will."])
+            work_off(folder, shop, [PLAN, {}, {}, {}], ["I will."])
         (tmp_path / "git").rename(shop / ".git")
         assert_refused(folder, shop, ["done"], MORE)
 
     def test_a_run_that_is_taken_up_after_git_was_broken(self, folder: RunFolder, shop: Path, tmp_path: Path) -> None:
         with pytest.raises(LlmError):
-            run(folder, shop, [PLAN, {}, {}, {}], ["I will."])
+            work_off(folder, shop, [PLAN, {}, {}, {}], ["I will."])
         (shop / ".git").rename(tmp_path / "git")
         assert_refused(folder, shop, ["done"], MORE)
 
     def test_a_director_that_sees_nothing_to_change_is_named(self, folder: RunFolder, shop: Path) -> None:
         (shop / ".git" / "index").write_text("garbage")
-        state = run(folder, shop, [PLAN, NO_CHANGE], ["It is by design."])
+        state = work_off(folder, shop, [PLAN, NO_CHANGE], ["It is by design."])
         assert state.evidence == (
             "Nobody could look at the folder: the director says that there was nothing to change."
         )
@@ -356,7 +313,7 @@ class TestWhatOthersDo:
 
     def test_a_change_before_a_run_is_taken_up(self, folder: RunFolder, any_folder: Path) -> None:
         with pytest.raises(LlmError):
-            run(folder, any_folder, [PLAN, {}, {}, {}], ["I will."])
+            work_off(folder, any_folder, [PLAN, {}, {}, {}], ["I will."])
         (any_folder / "forms.py").write_text("theirs\n")
         assert_refused(folder, any_folder, ["done"], MORE)
 
@@ -411,214 +368,6 @@ class TestWhatOthersDo:
             return "done"
 
         decisions = [PLAN, while_deciding(lambda: git(shop, "checkout", "forms.py"), COMPLETE), MORE, COMPLETE]
-        state = run(folder, shop, decisions, answer)
+        state = work_off(folder, shop, decisions, answer)
         assert "Nothing is left of what changed" in state.steps[1].check
         assert (state.outcome, len(state.turns)) == ("completed", 2)
-
-
-class TestWhatTheCheckWrites:
-    CODE = "import pathlib; pathlib.Path('report.xml').write_text('passed'); pathlib.Path('junit.txt').touch()"
-
-    def test_its_files_are_no_work(self, folder: RunFolder, any_folder: Path) -> None:
-        check = python_check(any_folder, self.CODE + "; raise SystemExit(1)")
-
-        def answer(prompt: str) -> str:
-            if prompt == PLAN["next_prompt"]:
-                (any_folder / "forms.py").write_text("name = raw.strip()\n")
-            elif prompt == MORE["next_prompt"]:
-                (any_folder / "forms.py").write_text("name = raw\n")
-            return "done"
-
-        assert_refused(folder, any_folder, answer, PLAN, COMPLETE, MORE, check=check)
-
-    def test_a_worker_that_only_runs_the_check_again_has_done_nothing(
-        self, folder: RunFolder, any_folder: Path
-    ) -> None:
-        check = python_check(
-            any_folder, self.CODE + "; raise SystemExit('raw' in pathlib.Path('forms.py').read_text())"
-        )
-
-        def answer(prompt: str) -> str:
-            if prompt == PLAN["next_prompt"]:
-                (any_folder / "forms.py").write_text("name = raw.strip()\n")
-            else:
-                (any_folder / "forms.py").write_text("name = raw\n")
-                check.run()
-            return "all tests pass"
-
-        assert_refused(folder, any_folder, answer, PLAN, COMPLETE, MORE, check=check)
-        assert "by the check, and not counted: junit.txt, report.xml" in folder.get("shop", "login").steps[1].result
-
-    @pytest.mark.parametrize("code", [
-        "path.write_text(path.read_text() + '# formatted\\n')", "path.touch()", "path.chmod(0o600)", "path.chmod(0o755)"
-    ])  # fmt: skip
-    def test_a_new_file_of_the_worker_stays_its_work(self, folder: RunFolder, any_folder: Path, code: str) -> None:
-        check = python_check(any_folder, f"import pathlib; path = pathlib.Path('new.py'); {code}")
-
-        def answer(prompt: str) -> str:
-            (any_folder / "new.py").write_text("new\n")
-            return "done"
-
-        state = run(folder, any_folder, [PLAN, COMPLETE], answer, check=check)
-        assert state.evidence.startswith("Changed: new.py. The check ")
-
-    def test_a_new_file_that_is_changed_and_committed_after_the_check_counts(
-        self, folder: RunFolder, shop: Path
-    ) -> None:
-        code = "import pathlib, sys; path = pathlib.Path('new.py'); path.open('a').write('# seen\\n'); "
-        check = python_check(shop, code + "sys.exit('really' not in path.read_text())")
-
-        def answer(prompt: str) -> str:
-            if prompt == PLAN["next_prompt"]:
-                (shop / "forms.py").write_text("name = raw.strip()\n")
-            else:
-                git(shop, "checkout", "-q", "forms.py")
-                (shop / "new.py").write_text("really\n")
-                git(shop, "add", "new.py")
-                git(shop, "commit", "-qm", "Really")
-            return "done"
-
-        state = run(folder, shop, [PLAN, COMPLETE, MORE, COMPLETE], answer, check=check)
-        assert "by the check, and not counted: new.py" not in state.steps[1].result
-        assert state.evidence.startswith("Changed: new.py; commits: ")
-
-    def test_a_file_of_the_check_that_is_removed_is_no_work(self, folder: RunFolder, any_folder: Path) -> None:
-        check = python_check(any_folder, self.CODE + "; raise SystemExit(1)")
-
-        def answer(prompt: str) -> str:
-            if prompt == PLAN["next_prompt"]:
-                (any_folder / "forms.py").write_text("name = raw.strip()\n")
-            else:
-                (any_folder / "forms.py").write_text("name = raw\n")
-                (any_folder / "report.xml").unlink()
-            return "done"
-
-        assert_refused(folder, any_folder, answer, PLAN, COMPLETE, MORE, check=check)
-
-    def test_a_file_that_the_worker_changed_counts_though_the_check_formats_it(
-        self, folder: RunFolder, shop: Path
-    ) -> None:
-        check = python_check(shop, "import pathlib; pathlib.Path('forms.py').write_text('name = raw.strip()\\n')")
-
-        def answer(prompt: str) -> str:
-            (shop / "forms.py").write_text("name = raw.strip( )\n")
-            return "done"
-
-        state = run(folder, shop, [PLAN, COMPLETE], answer, check=check)
-        assert state.evidence.startswith("Changed: forms.py. The check ")
-
-
-class TestWhatTheWorkerSays:
-    def test_nothing(self, folder: RunFolder, shop: Path) -> None:
-        with pytest.raises(LlmError, match="the worker has not answered yet"):
-            run(folder, shop, [PLAN, NO_CHANGE, NO_CHANGE, NO_CHANGE], [" \n"])
-
-    def test_only_failures_though_the_check_passes(self, folder: RunFolder, shop: Path) -> None:
-        check = python_check(shop, "print('passed')")
-        with pytest.raises(LlmError, match="the worker has not answered yet"):
-            run(folder, shop, [PLAN, NO_CHANGE, NO_CHANGE, NO_CHANGE], [WorkerError("no login")], check=check)
-
-    def test_a_director_that_sees_nothing_to_change_is_named(self, folder: RunFolder, shop: Path) -> None:
-        state = run(folder, shop, [PLAN, NO_CHANGE], ["It is by design."])
-        assert state.evidence == "Nothing was changed: the director says that there was nothing to change."
-
-    def test_work_of_a_worker_that_always_failed_is_said_to_be_so(self, folder: RunFolder, shop: Path) -> None:
-        def answer(prompt: str) -> str:
-            (shop / "forms.py").write_text("name = raw.strip()\n")
-            raise WorkerError("killed")
-
-        state = run(folder, shop, [PLAN, COMPLETE], answer)
-        assert state.evidence == "Changed: forms.py. The worker ended every turn with a failure."
-
-
-class TestWhatIsWork:
-    def test_what_a_killed_worker_did_counts_when_it_is_taken_up(self, folder: RunFolder, any_folder: Path) -> None:
-        def answer(prompt: str) -> str:
-            (any_folder / "forms.py").write_text("name = raw.strip()\n")
-            raise SystemExit(143)
-
-        with pytest.raises(SystemExit):
-            run(folder, any_folder, [PLAN], answer)
-        state = run(folder, any_folder, [COMPLETE], ["It is done already."])
-        assert state.evidence == "Changed: forms.py."
-
-    def test_a_removed_file_counts(self, folder: RunFolder, any_folder: Path) -> None:
-        write_files(any_folder, {"draft.md": "mine"})
-
-        def answer(prompt: str) -> str:
-            (any_folder / "draft.md").unlink()
-            return "removed"
-
-        assert run(folder, any_folder, [PLAN, COMPLETE], answer).evidence == "Changed: draft.md."
-
-    def test_a_large_file_with_other_content_counts(self, folder: RunFolder, any_folder: Path) -> None:
-        path = any_folder / "model.bin"
-        path.write_bytes(b"x" * 3_000_000)
-
-        def answer(prompt: str) -> str:
-            path.write_bytes(b"x" * 2_999_999 + b"y")
-            return "done"
-
-        assert run(folder, any_folder, [PLAN, COMPLETE], answer).evidence == "Changed: model.bin."
-
-    def test_a_commit_with_an_old_date_counts(self, folder: RunFolder, shop: Path) -> None:
-        def answer(prompt: str) -> str:
-            (shop / "forms.py").write_text("name = raw.strip()\n")
-            git(shop, "commit", "-qam", "Fix", GIT_COMMITTER_DATE="2001-01-01T00:00:00Z")
-            return "done"
-
-        state = run(folder, shop, [PLAN, COMPLETE], answer)
-        assert state.evidence == f"Changed: forms.py; commits: {git(shop, 'rev-parse', '--short', 'HEAD')}."
-
-    def test_names_that_are_no_utf_8_count(self, folder: RunFolder, any_folder: Path) -> None:
-        def answer(prompt: str) -> str:
-            Path(os.fsdecode(os.fsencode(any_folder) + b"/caf\xe9.txt")).write_text("new\n")
-            return "done"
-
-        assert run(folder, any_folder, [PLAN, COMPLETE], answer).evidence == r"Changed: 'caf\udce9.txt'."
-
-    def test_a_file_of_a_submodule_that_is_committed_in_the_next_turn_counts(
-        self, folder: RunFolder, shop: Path, tmp_path: Path
-    ) -> None:
-        make_checkout(tmp_path / "part", {"part.py": "old\n"})
-        git(shop, "-c", "protocol.file.allow=always", "submodule", "-q", "add", str(tmp_path / "part"), "part")
-        git(shop, "commit", "-qam", "Part")
-
-        def answer(prompt: str) -> str:
-            if prompt == PLAN["next_prompt"]:
-                (shop / "part" / "part.py").write_text("new\n")
-            else:
-                git(shop / "part", "commit", "-qam", "New")
-            return "done"
-
-        assert run(folder, shop, [PLAN, MORE, COMPLETE], answer).evidence.startswith("Changed: part")
-
-    @pytest.mark.parametrize("ignore", ["", "all"])
-    def test_a_new_file_of_a_submodule_counts_and_a_cache_does_not(
-        self, folder: RunFolder, shop: Path, tmp_path: Path, ignore: str
-    ) -> None:
-        make_checkout(tmp_path / "part", {"part.py": "old\n"})
-        git(shop, "-c", "protocol.file.allow=always", "submodule", "-q", "add", str(tmp_path / "part"), "part")
-        git(shop, "commit", "-qam", "Part")
-        if ignore:
-            git(shop, "config", "submodule.part.ignore", ignore)
-
-        def answer(prompt: str) -> str:
-            if prompt == PLAN["next_prompt"]:
-                write_files(shop / "part", {"__pycache__/x.pyc": "x", ".coverage": "x"})
-            else:
-                write_files(shop / "part", {"new.py": "new\n"})
-            return "done"
-
-        state = run(folder, shop, [PLAN, COMPLETE, MORE, COMPLETE], answer)
-        assert "nothing changed" in state.steps[0].result
-        assert state.evidence == "Changed: part."
-
-    def test_work_outside_is_named_as_such(self, folder: RunFolder, shop: Path, tmp_path: Path) -> None:
-        def answer(prompt: str) -> str:
-            (tmp_path / "notes.md").write_text("new")
-            return "I wrote it."
-
-        plan = {**PLAN, "next_prompt": f"Write {tmp_path}/notes.md."}
-        state = run(folder, shop, [plan, COMPLETE], answer)
-        assert state.evidence == f"Changed outside of the folder, where nobody can say by whom: {tmp_path}/notes.md."
