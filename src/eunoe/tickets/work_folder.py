@@ -14,9 +14,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
-from eunoe.store.output_file import COMPANION_ENDS
 from eunoe.tickets.git_folder import GitFolder
 
+_STORE_ENDS: Final = ("-journal", "-wal", "-shm")
+"""Of what SQLite keeps beside a file."""
 _MAX_FILES: Final = 20_000
 """Of a folder without git so many files are looked at."""
 _MAX_READ_BYTES: Final = 1 << 32
@@ -230,7 +231,7 @@ def _named_paths(texts: Iterable[str]) -> list[Path]:
 
 def _is_companion(name: str, place: str) -> bool:
     """A folder has none: what belongs to it is in it."""
-    is_so_named = name.startswith(f"{place}{_KEPT_END}/") or name in {place + end for end in COMPANION_ENDS}
+    is_so_named = name.startswith(f"{place}{_KEPT_END}/") or name in {place + end for end in _STORE_ENDS}
     return is_so_named and not os.path.isdir(place)
 
 
