@@ -216,13 +216,15 @@ class ProjectMemory:
     def _overview(self, scope: Scope, found: dict[str, _Found], count: int) -> dict[str, _Found]:
         """What bears on the words of an overview question, as far as half of the room, and what was indexed last."""
         sure = [(id, each) for id, each in found.items() if each[0] >= OVERVIEW_SCORE][: count // 2]
-        latest = ((id, (OVERVIEW_SCORE, item)) for id, item in self._latest_documents(scope) if id not in dict(sure))
+        latest = (
+            (id, (OVERVIEW_SCORE, item)) for id, item in self._latest_documents(scope, count) if id not in dict(sure)
+        )
         return dict(islice(chain(sure, latest), count))
 
-    def _latest_documents(self, scope: Scope) -> Iterator[tuple[str, Item]]:
+    def _latest_documents(self, scope: Scope, page_size: int) -> Iterator[tuple[str, Item]]:
         """The documents that hold, with their first parts; the one that was indexed last comes first."""
         now = datetime.now(UTC)
-        for fact in self._all_facts(scope, newest=True):
+        for fact in self._all_facts(scope, page_size, newest=True):
             is_over = isinstance(fact, Atom) and fact.valid_to is not None and fact.valid_to <= now
             if part_of(fact).number == 1 and not is_over:
                 yield part_of(fact).document, fact
@@ -273,8 +275,8 @@ class ProjectMemory:
         except NotFoundError:
             return None
 
-    def _all_facts(self, scope: Scope, newest: bool = False) -> Iterator[Item]:
-        next_page = partial(self.memory.list, scope, kinds=["fact"], limit=_PAGE_FACTS, newest=newest)
+    def _all_facts(self, scope: Scope, page_size: int = _PAGE_FACTS, newest: bool = False) -> Iterator[Item]:
+        next_page = partial(self.memory.list, scope, kinds=["fact"], limit=min(page_size, _PAGE_FACTS), newest=newest)
         page = next_page()
         yield from page.items
         while page.next:

@@ -265,7 +265,7 @@ class Run:
             note = self._leave_git(self._work_folder, state, error)
             changes = state.work.look_again(self._work_folder, self._texts(state))
             step.result, step.changed = redact(f"{note}\n{changes.describe()}"), False
-            state.evidence = changes.summarize()
+            state.evidence = redact(changes.summarize())
 
     def _texts(self, state: RunState) -> list[str]:
         """What may name files that lie elsewhere."""
