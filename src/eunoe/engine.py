@@ -253,9 +253,10 @@ class Engine:
 
     def by_files(self, scope: Scope, paths: Sequence[str]) -> list[Atom]:
         with self.indexes.borrow([scope]) as held:
-            seqs = [seq for _, index in held for seq in index.find_by_files(paths)]
+            owners = {stream: owner for each in held for stream, owner in each.owners.items()}
+            seqs = [seq for each in held for seq in each.index.find_by_files(paths)]
             records = self.store.select(ItemQuery(seqs=seqs, open=True, reviewed=True, order="newest"))
-        return [item for record in records if isinstance(item := record.item(scope), Atom)]
+        return [item for record in records if isinstance(item := record.item(owners[record.stream]), Atom)]
 
     def scopes(self, keys: Mapping[str, str], bounds: Bounds) -> builtins.list[Scope]:
         with self.store.reading():

@@ -122,13 +122,15 @@ class RemoteAdmin(_RemoteGroup, Admin):
         *,
         progress: Callable[[int], None] | None = None,
         skip_damaged: bool = False,
+        exact: bool = False,
     ) -> int:
         """Write scopes as JSON Lines to a file here, as they come; return the number of lines.
 
         A file appears under its name only when it is complete.
         """
-        check_arguments(Admin.export, self, scope, target, progress=progress, skip_damaged=skip_damaged)
-        query = {"scope": [each.text for each in parse_scopes(scope)], "skip_damaged": skip_damaged}
+        flags = {"skip_damaged": skip_damaged, "exact": exact}
+        check_arguments(Admin.export, self, scope, target, progress=progress, **flags)
+        query = {"scope": [each.text for each in parse_scopes(scope)], **flags}
         with self._transport.stream("GET", "/v1/export", query=query) as answer:
             if not isinstance(target, str | Path):
                 return self._write(answer, target, progress)

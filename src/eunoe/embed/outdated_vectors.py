@@ -7,7 +7,7 @@ from typing import Final
 from eunoe.embed.store_embedder import StoreEmbedder
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
-from eunoe.store.contract import Store, VectorModel
+from eunoe.store.contract import Store, VectorModel, streams_of
 from eunoe.store.query import ItemQuery
 
 _WRITE_SECONDS: Final = 1.0
@@ -56,8 +56,8 @@ class OutdatedVectors:
         store = self._store
         query = ItemQuery(with_vector=model.number, order="newest", skip_damaged=True, limit=_BLOCK_RECORDS)
         for scope in self._asked:
-            stream = store.stream(scope)
-            if stream and (records := store.select(query._replace(stream=stream.id))):
+            streams = [stream.id for stream in streams_of(store, scope)]
+            if records := store.select(query._replace(streams=streams)):
                 return [record.seq for record in records]
         return store.embedded(model.number, _BLOCK_RECORDS)
 

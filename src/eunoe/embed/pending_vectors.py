@@ -14,7 +14,7 @@ from eunoe.errors import EmbedderError, StoreError
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.records.insertion import VectorBatch, VectorKey
-from eunoe.store.contract import Store
+from eunoe.store.contract import Store, streams_of
 from eunoe.store.query import ItemQuery
 
 _MAX_DEFERRED_TEXTS: Final = 32
@@ -199,10 +199,8 @@ class PendingVectors:
         with store.reading():
             if scopes is None:
                 return store.select(ItemQuery(pending=True, limit=limit))
-            streams = [stream.id for scope in scopes if (stream := store.stream(scope))]
-            query = ItemQuery(pending=True, order="newest", limit=limit)
-            records = [record for stream in streams for record in store.select(query._replace(stream=stream))]
-        return sorted(records, key=lambda record: -record.seq)[:limit]
+            streams = [stream.id for scope in scopes for stream in streams_of(store, scope)]
+            return store.select(ItemQuery(streams=streams, pending=True, order="newest", limit=limit))
 
     def _make(self, records: Sequence[Record], timeout: float | None) -> int:
         vectors = self._embedder.embed_now([record.content for record in records])

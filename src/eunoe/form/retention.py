@@ -27,7 +27,7 @@ from eunoe.records.revisions import unabsorbed
 from eunoe.records.streams import SettingsReader
 from eunoe.store.contract import Store, all_items
 from eunoe.store.query import ItemQuery
-from eunoe.store.tables import AccessCount
+from eunoe.store.tables import AccessCount, StreamState
 
 _POLICY = ("max_age_days", "max_idle_days", "keep_best")
 _AGE_HALF_LIFE_DAYS = 90.0
@@ -64,7 +64,17 @@ def apply_retention(
 
 
 def _apply(store: Store, scope: Scope, policy: Mapping[str, Any], dry_run: bool) -> RetentionReport:
-    own, stream = SettingsReader(store).of(scope), store.stream(scope)
+    if not scope.within:
+        return _apply_alone(store, store.stream(scope), scope, policy, dry_run)
+    reports = [_apply_alone(store, stream, stream.scope, policy, dry_run) for stream in store.streams_within(scope)]
+    archived = tuple(pair for report in reports for pair in report.archived)
+    return RetentionReport(archived, sum(report.kept for report in reports), dry_run)
+
+
+def _apply_alone(
+    store: Store, stream: StreamState | None, scope: Scope, policy: Mapping[str, Any], dry_run: bool
+) -> RetentionReport:
+    own = SettingsReader(store).of(scope)
     settings = (own.settings if own else Settings(owner=tuple(scope), consolidation_prompt="")).changed(**policy)
     if stream is None:
         return RetentionReport(dry_run=dry_run)

@@ -15,6 +15,7 @@ from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
 from eunoe.records.atoms import archive, find_record
 from eunoe.records.insertion import VectorBatch
+from eunoe.records.reading import find_owner
 from eunoe.records.versions import (
     all_versions,
     bridge_gaps,
@@ -32,10 +33,13 @@ from eunoe.store.tables import Absorption, StreamState
 def review_atoms(store: Store, scope: Scope, ids: Sequence[str], keep: bool) -> list[Receipt]:
     """Keep atoms that wait, or let kept ones wait again; all of them or, on an error, none."""
     with store.writing():
-        stream, now = store.stream(scope), utc_now()
-        review = keep_atom if keep else put_back
-        # Each is read when it is its turn: those before it may have closed it.
-        return [review(store, store.create_stream(scope), find_record(store, stream, id), now) for id in ids]
+        now, receipts = utc_now(), []
+        for id in ids:  # each is read when it is its turn: those before it may have closed it
+            stream = find_owner(store, scope, id)
+            record = find_record(store, stream, id)
+            assert stream is not None
+            receipts.append((keep_atom if keep else put_back)(store, stream, record, now))
+    return receipts
 
 
 def keep_atom(store: Store, stream: StreamState, record: Record, now: datetime) -> Receipt:

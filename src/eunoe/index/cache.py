@@ -4,10 +4,11 @@ import json
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import repeat
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +20,7 @@ from eunoe.index.lexical import count_terms, pieces
 from eunoe.index.stream import PIECE_CHARACTERS, TIMES, IndexEntry, StreamIndex
 from eunoe.model.graph import PassageGraph
 from eunoe.model.scope import Scope
-from eunoe.store.contract import IndexRow, Store
+from eunoe.store.contract import IndexRow, Store, streams_of
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import PassageGraphRecord, StreamState
 from eunoe.text.analyzer import clear_word_caches
@@ -36,8 +37,23 @@ _MIN_GAPS: Final = 1024
 """An index is made anew when more of its rows, and more than half of them, are gaps."""
 
 
+@dataclass(frozen=True, slots=True)
+class HeldIndex:
+    """An index that is lent."""
+
+    scope: Scope
+    index: StreamIndex
+    owners: Mapping[int, Scope]
+    """The scopes whose records it holds, by the numbers of their streams."""
+
+
 @dataclass(slots=True)
 class _Slot:
+    """An index, of one stream or of all within a scope."""
+
+    owners: dict[int, Scope] = field(default_factory=dict)
+    versions: dict[int, int] = field(default_factory=dict)
+    """Up to which version of each stream the index goes."""
     model: int | None = None
     index: StreamIndex = field(default_factory=StreamIndex)
     nbytes: int = 0
@@ -46,6 +62,10 @@ class _Slot:
     unkept: int | None = None
     """How many records changed since the index was kept; None where it is not kept as it is."""
     lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+_Key = int | str
+"""The number of a stream, or the text of a scope with everything within."""
 
 
 class IndexCache:
@@ -70,7 +90,7 @@ class IndexCache:
         self._has_unkept = False
         self._limit = limit or DEFAULT_CACHE_BYTES
         self._extractor = extractor
-        self._slots: OrderedDict[int, _Slot] = OrderedDict()
+        self._slots: OrderedDict[_Key, _Slot] = OrderedDict()
         self._lock = threading.Lock()
         self._finishing = threading.Lock()
         self._has_unfinished = False
@@ -81,25 +101,24 @@ class IndexCache:
         return len(self._slots)
 
     @contextmanager
-    def borrow(
-        self, scopes: Sequence[Scope], graph: bool = False, metadata: bool = False
-    ) -> Iterator[list[tuple[Scope, StreamIndex]]]:
+    def borrow(self, scopes: Sequence[Scope], graph: bool = False, metadata: bool = False) -> Iterator[list[HeldIndex]]:
         """Lend the indexes of these scopes as of now, with their graphs and metadata if asked for.
 
-        A scope that holds nothing is left out.
+        A scope that holds nothing is left out. One that means everything within has one index of it all.
         """
         with self._store.reading(), ExitStack() as locks:
-            streams = [(scope, stream) for scope in scopes if (stream := self._store.stream(scope))]
+            asked = {scope: streams for scope in scopes if (streams := streams_of(self._store, scope))}
+            keys = {scope: _key(scope, streams) for scope, streams in asked.items()}
             with self._lock:
-                slots = {stream.id: self._slots.get(stream.id) or _Slot() for _, stream in streams}
-                for id, slot in slots.items():
-                    self._slots[id] = slot
-                    self._slots.move_to_end(id)
-            for id in sorted(slots):  # one order for all, so that two borrowers cannot block each other
-                locks.enter_context(slots[id].lock)
-            for _, stream in streams:
-                self._refresh(slots[stream.id], stream, graph, metadata)
-            yield [(scope, slots[stream.id].index) for scope, stream in streams]
+                slots = {key: self._slots.get(key) or _Slot() for key in keys.values()}
+                for key, slot in slots.items():
+                    self._slots[key] = slot
+                    self._slots.move_to_end(key)
+            for key in sorted(slots, key=str):  # one order for all, so that two borrowers cannot block each other
+                locks.enter_context(slots[key].lock)
+            for scope, streams in asked.items():
+                self._refresh(keys[scope], slots[keys[scope]], streams, graph, metadata)
+            yield [HeldIndex(scope, slots[key].index, slots[key].owners) for scope, key in keys.items()]
 
     @property
     def has_unfinished(self) -> bool:
@@ -124,7 +143,8 @@ class IndexCache:
         try:
             self._has_unkept = False
             with self._lock:
-                slots = [(stream, slot) for stream, slot in self._slots.items() if _is_unkept(slot)]
+                items = self._slots.items()
+                slots = [(key, slot) for key, slot in items if isinstance(key, int) and _is_unkept(slot)]
             for stream, slot in slots:
                 if not self._kept.save(stream, partial(_lend, slot)):
                     slot.unkept = None
@@ -147,16 +167,16 @@ class IndexCache:
         finally:
             self._finishing.release()
 
-    def _find_unfinished(self) -> tuple[int, _Slot, int] | None:
+    def _find_unfinished(self) -> tuple[_Key, _Slot, int] | None:
         with self._lock:
-            slots = [(stream, slot) for stream, slot in self._slots.items() if slot.index.unfinished]
-        for stream, slot in slots:
+            slots = [(key, slot) for key, slot in self._slots.items() if slot.index.unfinished]
+        for key, slot in slots:
             with slot.lock:
                 if slot.index.unfinished:
-                    return stream, slot, next(iter(slot.index.unfinished))
+                    return key, slot, next(iter(slot.index.unfinished))
         return None
 
-    def _finish_text(self, stream: int, slot: _Slot, seq: int, may_go_on: Callable[[], bool]) -> bool:
+    def _finish_text(self, key: _Key, slot: _Slot, seq: int, may_go_on: Callable[[], bool]) -> bool:
         with slot.lock:
             index, language = slot.index, slot.index.language_of(seq)
         with self._store.reading():
@@ -168,9 +188,9 @@ class IndexCache:
             counts.update(count_terms(piece, language))
         with slot.lock:
             index.finish_text(seq, text, counts)
-            self._measure(stream, slot)
+            self._measure(key, slot)
         with self._lock:
-            is_current = self._slots.get(stream) is slot and slot.index is index and seq in index.row_of
+            is_current = self._slots.get(key) is slot and slot.index is index and seq in index.row_of
         if not is_current:  # it was dropped, perhaps because something in it was forgotten
             clear_word_caches()
         return True
@@ -178,16 +198,20 @@ class IndexCache:
     def rebuild(self, scopes: Sequence[Scope]) -> int:
         """Drop the indexes of these scopes and build them anew; return how many there are."""
         with self._store.reading():
-            found = [stream for scope in scopes if (stream := self._store.stream(scope))]
+            found = [stream for scope in scopes for stream in streams_of(self._store, scope)]
         for stream in found:
             self.drop(stream.id)
         with self.borrow(scopes) as held:
             return len(held)
 
     def drop(self, stream: int) -> None:
+        """Drop the indexes that hold a stream's records."""
         with self._lock:
-            slot = self._slots.pop(stream, None)
-            self.nbytes -= slot.nbytes if slot else 0
+            for key in self._keys_of(stream):
+                self.nbytes -= self._slots.pop(key).nbytes
+
+    def _keys_of(self, stream: int) -> list[_Key]:
+        return [key for key, slot in self._slots.items() if key == stream or stream in slot.owners]
 
     def forget(self, streams: Sequence[int]) -> None:
         """Take out of the indexes of streams what these lost, and drop every word kept for quicker reading.
@@ -196,58 +220,60 @@ class IndexCache:
         """
         for stream in streams:
             with self._lock:
-                slot = self._slots.setdefault(stream, _Slot())
-            with self._store.reading(), slot.lock:
-                state = self._store.streams(ids=[stream])[0]
-                self._load(slot, state)
-                if slot.index.version or slot.index.graph:
-                    self._apply_changes(slot, state)
-                    self._measure(stream, slot)
-                    slot.unkept = None
-                else:
-                    self.drop(stream)
+                self._slots.setdefault(stream, _Slot())
+                slots = [(key, self._slots[key]) for key in self._keys_of(stream)]
+            for key, slot in slots:
+                with self._store.reading(), slot.lock:
+                    states = self._store.streams(ids=[stream, *slot.owners])
+                    self._load(key, slot, states)
+                    if slot.index.version or slot.index.graph:
+                        self._apply_changes(slot, states)
+                        self._measure(key, slot)
+                        slot.unkept = None
+                    else:
+                        self.drop(stream)
         self._next_keep = max(self._next_keep, time.monotonic() + _PAUSE_SECONDS)
         clear_word_caches()
 
     def holds(self, stream: int, seqs: Sequence[int]) -> bool:
-        """Whether a cached index still has one of these records."""
+        """Whether a cached index still has one of these records of a stream."""
         with self._lock:
-            slot = self._slots.get(stream)
-        if slot is None:
-            return False
-        graph, metadata = slot.index.graph, slot.index.metadata or {}
-        return any(seq in slot.index.row_of or seq in metadata or (graph and graph.holds(seq)) for seq in seqs)
+            slots = [self._slots[key] for key in self._keys_of(stream)]
+        return any(_holds(slot.index, seqs) for slot in slots)
 
-    def _refresh(self, slot: _Slot, stream: StreamState, graph: bool, metadata: bool) -> None:
+    def _refresh(self, key: _Key, slot: _Slot, streams: Sequence[StreamState], graph: bool, metadata: bool) -> None:
         # A snapshot taken just before another thread's refresh may be older than the index: newer is fine.
-        self._load(slot, stream)
-        is_old = slot.index.version < stream.version
+        self._load(key, slot, streams)
+        is_old = any(slot.versions.get(stream.id, 0) < stream.version for stream in streams)
         if is_old:
-            self._apply_changes(slot, stream)
+            self._apply_changes(slot, streams)
         lacks_graph = graph and slot.index.graph is None
         if lacks_graph:
-            entries = _entries(self._store.index_rows(stream.id, 0, None))
-            self._grow_graph(slot.index, EntityGraph(self._extractor), entries, stream.version)
+            rows = [row for stream in streams for row in self._store.index_rows(stream.id, 0, None)]
+            version = _whole_version(streams)
+            self._grow_graph(slot.index, EntityGraph(self._extractor), _entries(rows), version)
             slot.unkept = None
         lacks_metadata = metadata and slot.index.metadata is None
         if lacks_metadata:
             slot.index.metadata = {}
-            self._read_metadata(slot.index, ItemQuery(stream.id, described=True, skip_damaged=True))
+            for stream in streams:
+                self._read_metadata(slot.index, ItemQuery(stream.id, described=True, skip_damaged=True))
         if is_old or lacks_graph or lacks_metadata:
             # What was read from a snapshot older than the index lacks the latest: the next one applies it again.
-            slot.index.version = min(slot.index.version, stream.version)
-            self._measure(stream.id, slot)
+            slot.versions |= {stream.id: min(slot.versions[stream.id], stream.version) for stream in streams}
+            slot.index.version = min(slot.index.version, _whole_version(streams))
+            self._measure(key, slot)
 
-    def _apply_changes(self, slot: _Slot, stream: StreamState) -> None:
-        since = slot.index.version
+    def _apply_changes(self, slot: _Slot, streams: Sequence[StreamState]) -> None:
         name = self._store.get_value("model") or ""
         model, dimensions = self._store.model(name) or (None, 0)
-        is_used = since or slot.index.graph is not None
-        removed = self._store.removed(stream.id, since) if is_used else []
+        is_used = slot.index.version or slot.index.graph is not None
+        changed = [stream for stream in streams if slot.versions.get(stream.id, 0) < stream.version]
+        removed = [seq for each in changed if is_used for seq in self._removed(each, slot.versions)]
         # A change of model raises the version of every stream, so that it is seen here.
         if is_used and (model != slot.model or _has_gaps(slot.index, removed)):
-            self._start_anew(slot, stream.id)
-            since = 0
+            self._start_anew(slot)
+            changed = list(streams)
         elif removed:
             slot.index.remove(removed)
             if slot.index.graph is not None:
@@ -255,30 +281,41 @@ class IndexCache:
             slot.unkept = None  # who removed them has dropped what was kept
         if removed:
             clear_word_caches()
-        entries = _entries(self._store.index_rows(stream.id, since, model), dimensions)
-        slot.index.apply(entries, version=stream.version)
+        entries, version = list[IndexEntry](), _whole_version(streams)
+        for stream in changed:
+            rows = self._store.index_rows(stream.id, slot.versions.get(stream.id, 0), model)
+            entries += _entries(rows, dimensions, stream.id if len(streams) > 1 else 0)
+        slot.index.apply(entries, version=version)
         self._has_unfinished |= bool(slot.index.unfinished)
         slot.model, slot.index.model = model, name
+        slot.versions |= {stream.id: stream.version for stream in changed}
+        slot.owners |= {stream.id: stream.scope for stream in changed}
         slot.unkept = None if slot.unkept is None else slot.unkept + len(entries)
         if slot.index.metadata is not None:
             self._read_metadata(slot.index, ItemQuery(seqs=[entry.seq for entry in entries]))
         if slot.index.graph is not None:
-            self._grow_graph(slot.index, slot.index.graph, entries, stream.version)
+            self._grow_graph(slot.index, slot.index.graph, entries, version)
 
-    def _load(self, slot: _Slot, stream: StreamState) -> None:
+    def _removed(self, stream: StreamState, versions: Mapping[int, int]) -> list[int]:
+        return self._store.removed(stream.id, versions[stream.id]) if stream.id in versions else []
+
+    def _load(self, key: _Key, slot: _Slot, streams: Sequence[StreamState]) -> None:
         """Begin with the kept index of a stream, where there is one."""
-        if slot.is_new and self._kept is not None and (kept := self._kept.load(stream)):
+        if slot.is_new and isinstance(key, int) and self._kept is not None and (kept := self._kept.load(streams[0])):
             slot.index, slot.model = kept
             slot.unkept = 0
+            slot.versions, slot.owners = {key: slot.index.version}, {key: streams[0].scope}
         slot.is_new = False
 
-    def _start_anew(self, slot: _Slot, stream: int) -> None:
+    def _start_anew(self, slot: _Slot) -> None:
         """Empty an index, but keep its graph without what is no longer in the store."""
         graph = slot.index.graph
         slot.index, slot.unkept = StreamIndex(), None
-        if graph is not None:
+        if graph is not None and len(slot.versions) == 1:
+            [stream] = slot.versions
             graph.apply((), self._store.removed(stream, graph.version))
             slot.index.graph = graph
+        slot.versions.clear()
 
     def _read_metadata(self, index: StreamIndex, query: ItemQuery) -> None:
         assert index.metadata is not None
@@ -297,17 +334,32 @@ class IndexCache:
         graph.apply(texts, version=version, passage_graphs=passage_graphs)
         index.graph = graph
 
-    def _measure(self, stream: int, slot: _Slot) -> None:
+    def _measure(self, key: _Key, slot: _Slot) -> None:
         """Count the bytes of an index anew; drop the longest unused ones until the rest fits."""
         self._has_unkept |= self._kept is not None and _is_unkept(slot)
         nbytes = slot.index.nbytes
         with self._lock:
-            if self._slots.get(stream) is not slot:
+            if self._slots.get(key) is not slot:
                 return
             self.nbytes += nbytes - slot.nbytes
             slot.nbytes = nbytes
             while self.nbytes > self._limit and len(self._slots) > 1:
                 self.nbytes -= self._slots.popitem(last=False)[1].nbytes
+
+
+def _key(scope: Scope, streams: Sequence[StreamState]) -> _Key:
+    """A stream that is alone has one index, however it is asked for."""
+    return streams[0].id if len(streams) == 1 else scope.text
+
+
+def _whole_version(streams: Sequence[StreamState]) -> int:
+    """Versions only rise, and streams stay: their sum tells whether anything changed."""
+    return sum(stream.version for stream in streams)
+
+
+def _holds(index: StreamIndex, seqs: Sequence[int]) -> bool:
+    graph, metadata = index.graph, index.metadata or {}
+    return any(seq in index.row_of or seq in metadata or (graph and graph.holds(seq)) for seq in seqs)
 
 
 def _is_unkept(slot: _Slot) -> bool:
@@ -328,7 +380,7 @@ def _lend(slot: _Slot) -> Iterator[KeptIndex]:
         yield KeptIndex(slot.index, slot.model)
 
 
-def _entries(rows: Sequence[IndexRow], dimensions: int = 0) -> list[IndexEntry]:
+def _entries(rows: Sequence[IndexRow], dimensions: int = 0, stream: int = 0) -> list[IndexEntry]:
     if not rows:
         return []
     of: dict[str, Any] = dict(zip(IndexRow._fields, zip(*rows, strict=True), strict=True))
@@ -339,6 +391,7 @@ def _entries(rows: Sequence[IndexRow], dimensions: int = 0) -> list[IndexEntry]:
         of[name] = [None if micros is None else micros / 1e6 for micros in of[name]]
     for name in ("people", "files"):
         of[name] = [tuple(json.loads(names)) if names else () for names in of[name]]
+    of["stream"] = repeat(stream, len(rows))
     return list(map(IndexEntry._make, zip(*(of[name] for name in IndexEntry._fields), strict=True)))
 
 

@@ -61,6 +61,8 @@ class IndexEntry(NamedTuple):
     retired: float | None = None
     in_review: bool = False
     vector: Floats | None = None
+    stream: int = 0
+    """Tells the streams apart where an index has several: a session of one is no session of another."""
 
 
 class StreamIndex:
@@ -80,7 +82,7 @@ class StreamIndex:
         """The metadata of the items that have some, by their numbers; read when a filter first asks for it."""
         self.columns = Table(
             asks=np.bool_, by_user=np.bool_, by_machine=np.bool_, in_review=np.bool_, text_digest=np.int64,
-            **dict.fromkeys(CATEGORIES, np.int32), **dict.fromkeys(TIMES, np.float64),
+            stream=np.int32, **dict.fromkeys(CATEGORIES, np.int32), **dict.fromkeys(TIMES, np.float64),
         )  # fmt: skip
         """Whether a row ends in a question mark, was said by the user of an assistant or by an assistant or tool, or
         waits for review; a digest of its text; the codes of its categories; and its times, NaN where there is none."""
@@ -272,6 +274,7 @@ class StreamIndex:
         of: dict[str, Any] = dict(zip(IndexEntry._fields, zip(*entries, strict=True), strict=True))
         columns, where = self.columns, np.asarray(rows, np.int32)
         self.dense.put(where, of["vector"])
+        columns["stream"][where] = of["stream"]
         columns["asks"][where] = [text.rstrip().endswith(_QUESTION_MARKS) for text in of["text"]]
         sides = {side: _is_machine_or_user(*side) for side in set(zip(of["speaker"], of["role"], strict=True))}
         said_by = [sides[side] for side in zip(of["speaker"], of["role"], strict=True)]
@@ -356,8 +359,10 @@ class ConversationLayout:
         columns, lengths = index.columns, index.lexical.rows["length"]
         message = index.rows_with("kind", ("message",)) & np.isnan(columns["retired"])
         rows = np.flatnonzero(message)
-        order = rows[np.lexsort((np.array(index.seqs, np.int64)[rows], columns["session"][rows]))].astype(np.int32)
+        keys = columns["stream"][rows], columns["session"][rows]
+        order = rows[np.lexsort((np.array(index.seqs, np.int64)[rows], *keys))].astype(np.int32)
         is_start = np.diff(columns["session"][order], prepend=-1) != 0
+        is_start |= np.diff(columns["stream"][order], prepend=-1) != 0
         inner = np.flatnonzero(~is_start)
         before, after, session = (np.full(index.rows, -1, np.int32) for _ in range(3))
         before[order[inner]], after[order[inner - 1]] = order[inner - 1], order[inner]

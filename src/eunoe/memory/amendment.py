@@ -87,8 +87,11 @@ class Amendment:
         everything: bool = False,
         may_return: bool = False,
         verify: bool = False,
+        exact: bool = False,
     ) -> ForgetReport:
         """Remove memories for good: these ids, a person, or everything in the scope. Name exactly one of the three.
+
+        A user's scope means everything within: their sessions, and what agents keep about them.
 
         An atom goes with all its versions, a message with every atom that rests on it. What was forgotten is refused
         when the same log or import is read again.
@@ -97,6 +100,7 @@ class Amendment:
             person: what they said and what is noted about them. `mentions` also takes what others said of them.
             may_return: leave no tombstones, so that the same text may be stored again.
             verify: search every table, file, index and cache for what should be gone.
+            exact: the one scope that is named, where a user's would mean everything within.
 
         >>> with eunoe.open(":memory:") as memory:
         ...     kept = memory.remember("user=anna", "Anna's PIN is 4711.")
@@ -104,7 +108,7 @@ class Amendment:
         ...     report.atoms == (kept.id,), report.verified, memory.remember("user=anna", "Anna's PIN is 4711.").outcome
         (True, True, 'forgotten')
         """
-        scopes = self._guard.scopes(scope, "forget")
+        scopes = self._guard.reaches(scope, "forget", exact)
         wanted = check_names(as_list(ids, "ids") if ids != "" else (), "ids")
         person = check_text(person, "person").strip()
         flags = {"mentions": mentions, "everything": everything, "may_return": may_return, "verify": verify}

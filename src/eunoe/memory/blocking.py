@@ -245,11 +245,14 @@ class Memory(Inspection, Amendment):
         recipe: RecipeName | Recipe | int = "default",
         vector: VectorLike | None = None,
         expired: bool = False,
+        exact: bool = False,
     ) -> Hits:
         """Bring back what bears on a question, best first.
 
         Args:
-            scope: one scope or a list of them; nothing outside them is read.
+            scope: one scope or a list of them; nothing outside them is read. One that names a user means everything
+                within: their sessions, and what agents keep about them. Any other means itself alone, unless `/*`
+                follows, as in `agent=cook/*`.
             limit: at most so many hits; 10 if neither this nor `tokens` is given.
             tokens: at most so many tokens of text, the best hits first.
             where: conditions on metadata, such as `{"team": "red", "size": {"gte": 3}}`; `AND`, `OR` and `NOT` join
@@ -258,16 +261,17 @@ class Memory(Inspection, Amendment):
             now: the moment the question is asked, for words such as "yesterday".
             recipe: how signals are weighed; see docs/recall.md. A number is `thorough` within so many milliseconds.
             expired: also what no longer holds, because its `valid_to` is over.
+            exact: the one scope that is named, where a user's would mean everything within.
 
         >>> with eunoe.open(":memory:") as memory:
-        ...     _ = memory.observe("user=anna", ["My sister lives in Turin.", "It rained all day."])
+        ...     _ = memory.observe("user=anna/session=s1", ["My sister lives in Turin.", "It rained all day."])
         ...     hits = memory.recall("user=anna", "Where does her sister live?", limit=1)
         >>> hits[0].text
         'My sister lives in Turin.'
         """
         from eunoe.recall.request import parse_request
 
-        scopes = self._guard.scopes(scope, "read")
+        scopes = self._guard.reaches(scope, "read", exact)
         request = parse_request(
             query,
             limit=limit,

@@ -122,14 +122,16 @@ class Streams(Group):
         max_idle_days: float | None = None,
         keep_best: int | None = None,
         dry_run: bool = False,
+        exact: bool = False,
     ) -> RetentionReport:
         """Archive atoms that are too old, unused for too long or beyond the number to keep; never pinned ones.
 
-        What is not given is taken from the stream's own settings.
+        What is not given is taken from the stream's own settings. A user's scope means everything within, stream by
+        stream, unless `exact` is set.
         """
         from eunoe.form.retention import apply_retention
 
-        owner = self._guard.scope(scope, "forget")
+        owner = self._guard.reach(scope, "forget", exact)
         given = {"max_age_days": max_age_days, "max_idle_days": max_idle_days, "keep_best": keep_best}
         policy = {name: value for name, value in given.items() if value is not None}
         engine, is_dry = self._engine, check_flag(dry_run, "dry_run")
@@ -251,7 +253,9 @@ class Corrections(Group):
 class Graph(Group):
     """The entity graph: which names stand in the same memories."""
 
-    def neighbours(self, scope: ScopeLike, entity: str = "", *, depth: int = 1, limit: int = 50) -> Neighbourhood:
+    def neighbours(
+        self, scope: ScopeLike, entity: str = "", *, depth: int = 1, limit: int = 50, exact: bool = False
+    ) -> Neighbourhood:
         """Return what stands around an entity: the entities in the same passages, and the passages.
 
         Without an entity those that are tied to most, and last those that are tied to none. Raise NotFoundError if
@@ -260,6 +264,7 @@ class Graph(Group):
         Args:
             depth: how many steps from passage to passage to go.
             limit: at most so many other entities, and so many passages.
+            exact: the one scope that is named, where a user's would mean everything within.
 
         >>> with eunoe.open(":memory:") as memory:
         ...     _ = memory.remember("project=atlas", "Anna Berg met Felix Cole. They went to Rome.")
@@ -269,13 +274,13 @@ class Graph(Group):
         """
         from eunoe.recall.neighbourhood import MAX_DEPTH, MAX_ENTITIES, find_neighbourhood
 
-        owner = self._guard.scope(scope, "read")
+        owner = self._guard.reach(scope, "read", exact)
         check_text(entity, "entity")
         steps, most = check_count(depth, "depth", most=MAX_DEPTH), check_count(limit, "limit", most=MAX_ENTITIES)
         engine = self._engine
         return engine.run(find_neighbourhood, engine.store, engine.indexes, owner, entity, steps, most)
 
-    def size(self, scope: ScopeLike) -> GraphSize:
+    def size(self, scope: ScopeLike, *, exact: bool = False) -> GraphSize:
         """Return how many passages, entities and triples there are.
 
         >>> with eunoe.open(":memory:") as memory:
@@ -285,7 +290,7 @@ class Graph(Group):
         """
         from eunoe.recall.neighbourhood import measure_graph
 
-        owner, engine = self._guard.scope(scope, "read"), self._engine
+        owner, engine = self._guard.reach(scope, "read", exact), self._engine
         return engine.run(measure_graph, engine.store, engine.indexes, owner)
 
     def extract(self, scope: ScopeLike, *, limit: int | None = None, ask: bool = True) -> GraphReport:
@@ -314,12 +319,15 @@ class Admin(Group):
         *,
         progress: Callable[[int], None] | None = None,
         skip_damaged: bool = False,
+        exact: bool = False,
     ) -> int:
         """Write scopes as JSON Lines, without loss; return the number of lines. For all: `memory.scopes()`.
 
+        A user's scope means everything within, unless `exact` is set.
+
         What is damaged raises DamagedStoreError; with `skip_damaged` it is left out, and the log names it.
         """
-        scopes = self._guard.scopes(scope, "read")
+        scopes = self._guard.reaches(scope, "read", exact)
         if not isinstance(target, str | Path) and not hasattr(target, "write"):
             raise InputError(f"target must be a path or an open file, not {type(target).__name__}")
         if isinstance(target, str | Path):
@@ -376,7 +384,7 @@ class Admin(Group):
 
     def reindex(self, scope: Scopes) -> int:
         """Drop the indexes of these scopes and build them anew from the records; return how many."""
-        return self._engine.run(self._engine.reindex, self._guard.scopes(scope, "admin"))
+        return self._engine.run(self._engine.reindex, self._guard.reaches(scope, "admin"))
 
     def process_cold_sessions(
         self, *, idle: float = 600, minimum: int = 4, limit: int = 100, concurrency: int = 3

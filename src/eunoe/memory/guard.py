@@ -17,7 +17,7 @@ from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_keys, parse_scopes
 from eunoe.model.settings import MODEL_SETTINGS
 from eunoe.model.source import check_sources, source_name, source_place
 from eunoe.model.turn import user_named_by
-from eunoe.model.validation import as_list, check_choices, check_name, show
+from eunoe.model.validation import as_list, check_choices, check_flag, check_name, show
 from eunoe.records.sessions import is_user_name
 from eunoe.store.tables import Tombstone
 from eunoe.transfer.lines import ItemLine, ScopedLine, SessionLine, SettingsLine
@@ -46,14 +46,32 @@ class Guard:
             raise AccessError("this is about the whole store: use a memory without a tenant and without scopes")
 
     def scope(self, scope: ScopeLike, right: Right) -> Scope:
-        """Return a scope, with the tenant, if the right is there and the scope within the bounds."""
+        """Return one scope alone, with the tenant, if the right is there and the scope within the bounds."""
         self.allow(right)
-        return self._within(Scope.of(scope))
+        parsed = Scope.of(scope)
+        if parsed.within:
+            raise ScopeError(f"{show(parsed.text)} means many scopes, and this is about one: leave out '/*'")
+        return self._within(parsed)
 
-    def scopes(self, scopes: Scopes, right: Right) -> list[Scope]:
-        """Return one scope or several, as `scope` does; one that is out of reach refuses them all."""
+    def reach(self, scope: ScopeLike, right: Right, exact: bool = False) -> Scope:
+        """Return what a scope means to a verb that reads or forgets: of a user, everything within, unless it is to be
+        exact. What lies within other scopes may be of other people: that takes `/*`, and the right "admin"."""
         self.allow(right)
-        return list(dict.fromkeys(map(self._within, parse_scopes(scopes))))
+        parsed = Scope.of(scope)
+        if check_flag(exact, "exact"):
+            if parsed.within:
+                raise ScopeError(f"{show(parsed.text)} means everything within, so it cannot be exact: leave out '/*'")
+            return self._within(parsed)
+        if "user" in parsed.pairs:
+            return self._within(parsed).everything
+        if parsed.within:
+            self.allow("admin")
+            return self._within(parsed).everything
+        return self._within(parsed)
+
+    def reaches(self, scopes: Scopes, right: Right, exact: bool = False) -> list[Scope]:
+        """Return what one scope or several mean, as `reach` does; one that is out of bounds refuses them all."""
+        return list(dict.fromkeys(self.reach(scope, right, exact) for scope in parse_scopes(scopes)))
 
     def keys(self, keys: Mapping[str, str], right: Right) -> Mapping[str, str]:
         """Return keys that scopes are to have, with the tenant."""
@@ -132,7 +150,7 @@ class Guard:
             raise AccessError(_OTHER_TENANT)
         whole = self.bounds.scopes or ((Scope(tenant=own),) if own else ())
         named = _parse_scopes(scopes, "scopes") or whole
-        bounds = Bounds(tuple(_with_tenant(scope, own) for scope in named))
+        bounds = Bounds(tuple(_with_tenant(scope.alone, own) for scope in named))
         outer = self.bounds, Bounds((Scope(tenant=own),) if own else ())
         if not all(each.covers(scope) for each in outer for scope in bounds.scopes):
             raise AccessError("a scope is out of reach: name scopes of this tenant, within those there are")

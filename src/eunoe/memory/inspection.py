@@ -47,12 +47,16 @@ class Inspection:
         self._engine = engine
         self._guard = guard
 
-    def get(self, scope: ScopeLike, id: str) -> Item:
-        """Return one message or atom, closed ones too. Raise NotFoundError if the scope has no such id."""
-        owner = self._guard.scope(scope, "read")
+    def get(self, scope: ScopeLike, id: str, *, exact: bool = False) -> Item:
+        """Return one message or atom, closed ones too. Raise NotFoundError if the scope has no such id.
+
+        A user's scope means everything within, here and below, unless `exact` is set. Raise ConflictError if the id is
+        not the user's own and several scopes within have it.
+        """
+        owner = self._guard.reach(scope, "read", exact)
         return self._guard.redact(self._engine.run(find_item, self._engine.store, owner, check_id(id)))
 
-    def get_many(self, scope: ScopeLike, ids: str | Iterable[str]) -> builtins.list[Item]:
+    def get_many(self, scope: ScopeLike, ids: str | Iterable[str], *, exact: bool = False) -> builtins.list[Item]:
         """Return those of several messages and atoms that are there, in the order of their ids; closed ones too.
 
         >>> with eunoe.open(":memory:") as memory:
@@ -60,7 +64,7 @@ class Inspection:
         ...     [item.id for item in memory.get_many("user=anna", ["coffee", "tea"])]
         ['tea']
         """
-        owner = self._guard.scope(scope, "read")
+        owner = self._guard.reach(scope, "read", exact)
         wanted = check_names(as_list(ids, "ids"), "ids")
         return self._guard.redact(self._engine.run(find_items, self._engine.store, owner, wanted))
 
@@ -81,9 +85,9 @@ class Inspection:
         view: T = self._engine.run(self._engine.views.view, owner, self._guard.bounds, checked, build)
         return view
 
-    def by_files(self, scope: ScopeLike, paths: Iterable[str]) -> builtins.list[Atom]:
+    def by_files(self, scope: ScopeLike, paths: Iterable[str], *, exact: bool = False) -> builtins.list[Atom]:
         """Return what is remembered about these files, or about files in these folders; latest first."""
-        owner = self._guard.scope(scope, "read")
+        owner = self._guard.reach(scope, "read", exact)
         if paths is None:
             raise InputError("paths is None: name a file, or several in a list")
         wanted = [normalize_path(path) for path in check_names(as_list(paths, "paths"), "paths")]
@@ -101,9 +105,9 @@ class Inspection:
         """
         return self._engine.run(self._engine.scopes, self._guard.keys(keys, "read"), self._guard.bounds)
 
-    def history(self, scope: ScopeLike, id: str) -> builtins.list[Atom]:
+    def history(self, scope: ScopeLike, id: str, *, exact: bool = False) -> builtins.list[Atom]:
         """Return all versions of an atom, oldest first."""
-        checked = self._guard.scope(scope, "read"), check_id(id)
+        checked = self._guard.reach(scope, "read", exact), check_id(id)
         return self._guard.redact(self._engine.run(find_history, self._engine.store, *checked))
 
     def list(
@@ -119,18 +123,20 @@ class Inspection:
         known_at: TimeLike | None = None,
         where: Where | None = None,
         offset: int = 0,
+        exact: bool = False,
     ) -> Page[Item]:
         """Return what the scope holds, oldest first or newest first, a page at a time.
 
-        What no longer holds is there too.
+        What no longer holds is there too. Each item says its scope.
 
         Args:
             retired: what was superseded, archived or retracted too.
             where: conditions on metadata, as in `recall`.
             offset: so many that fit are passed over first.
             known_at: what the store held at that moment.
+            exact: the one scope that is named, where a user's would mean everything within.
         """
-        owner = self._guard.scope(scope, "read")
+        owner = self._guard.reach(scope, "read", exact)
         condition, parts = (None, ()) if where is None else _parse_where(where)
         query = ItemQuery(
             kinds=check_choices(kinds, "kinds", KINDS),
@@ -157,17 +163,20 @@ class Inspection:
         retired: bool = False,
         in_review: bool | None = None,
         within: ScopeLike | None = None,
+        exact: bool = False,
         **keys: str,
     ) -> Page[Item]:
-        """Return the facts and observations of all scopes, or of those with these keys, that were learned last.
+        """Return the facts and observations that were learned last, of all scopes or of one.
 
-        The latest comes first, a page at a time; each says its scope.
+        The latest comes first, a page at a time; each says its scope. Keys name a scope as they do for `recall`: a
+        user's means everything within, any other itself alone.
 
         Args:
             since, until: when they were recorded, `until` itself not included.
             retired: what was superseded or archived too.
             in_review: only those that wait to be looked at, or only the others.
-            within: only scopes with all keys and values of this one; the same as naming its keys.
+            within: the scope, in place of its keys; `agent=cook/*` means everything within.
+            exact: the one scope that is named, where a user's would mean everything within.
 
         >>> with eunoe.open(":memory:") as memory:
         ...     _ = memory.remember("user=anna", "Anna likes tea.")
@@ -175,8 +184,12 @@ class Inspection:
         ...     [item.text for item in memory.recent().items], [item.text for item in memory.recent(user="anna").items]
         (['Ben likes coffee.', 'Anna likes tea.'], ['Anna likes tea.'])
         """
-        wanted = self._guard.keys({**_parse_within(within), **keys}, "read")
-        bounds = self._guard.bounds
+        asked = _parse_within(within, keys)
+        if asked is None:
+            whole = self._guard.bounds.narrowed(self._guard.keys({}, "read"))
+            scopes = whole and [scope.everything for scope in whole]
+        else:
+            scopes = [self._guard.reach(asked, "read", exact)]
         query = ItemQuery(
             kinds=check_choices(kinds, "kinds", ATOM_KINDS),
             open=not check_flag(retired, "retired"),
@@ -186,10 +199,11 @@ class Inspection:
             reviewed=in_review is False,
             limit=check_count(limit, "limit", most=_MAX_PAGE),
         )
-        scopes = bounds.narrowed(wanted)
-        return self._guard.redact(self._engine.run(recent_page, self._engine.store, scopes, query, after, bounds))
+        return self._guard.redact(self._engine.run(recent_page, self._engine.store, scopes, query, after))
 
-    def review(self, scope: ScopeLike, ids: str | Iterable[str], keep: bool = True) -> builtins.list[Receipt]:
+    def review(
+        self, scope: ScopeLike, ids: str | Iterable[str], keep: bool = True, *, exact: bool = False
+    ) -> builtins.list[Receipt]:
         """Keep new memories that wait for review: from then on they are recalled, and close what they were to close.
 
         With `keep=False` they wait again, and what they had closed is in force again. To correct or to pin one keeps
@@ -205,7 +219,7 @@ class Inspection:
         ...     before, len(memory.recall("user=anna", "peanuts", kinds=["fact", "observation"]))
         (0, 1)
         """
-        owner = self._guard.scope(scope, "write")
+        owner = self._guard.reach(scope, "write", exact)
         wanted = [check_id(id, "ids") for id in check_names(as_list(ids, "ids"), "ids")]
         return self._engine.run(self._engine.review, owner, wanted, check_flag(keep, "keep"))
 
@@ -242,8 +256,13 @@ def _parse_where(where: Where) -> tuple[Condition, tuple[Parts, ...]]:
     return parse_where(where), needed_parts(where)
 
 
-def _parse_within(within: ScopeLike | None) -> Mapping[str, str]:
+def _parse_within(within: ScopeLike | None, keys: Mapping[str, str]) -> Scope | None:
+    if within is None:
+        return Scope(**keys) if keys else None
     try:
-        return {} if within is None else Scope.of(within).pairs
+        scope = Scope.of(within)
     except ScopeError as error:
         raise InputError(f"within: {error}") from None
+    if keys:
+        raise InputError("name the scope once: by its keys, or as within")
+    return scope

@@ -20,6 +20,8 @@ ALIASES: Mapping[str, str] = {
 }
 """Keys as other memories call them, and what they are here. Taken as they are they would name another scope."""
 
+_WITHIN = "/*"
+"""Ends the text of a scope that means everything within, too."""
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _MAX_VALUE_CHARACTERS = 512
 _MAX_DIGITS = 100
@@ -38,25 +40,34 @@ class Scope(Mapping[str, str]):
     Traceback (most recent call last):
     ...
     eunoe.errors.ScopeError: scope key 'user' is empty: name whose memory is meant
+
+    `/*` after the keys also means everything within: each scope that has these keys and more, but for a tenant.
+
+    >>> Scope.parse("agent=cook/*").covers(Scope(agent="cook", user="anna"))
+    True
     """
 
-    __slots__ = ("pairs", "text")
+    __slots__ = ("pairs", "text", "within")
 
     pairs: Mapping[str, str]
     """The keys and values, sorted by key."""
     text: str
     """The canonical text, by which the store knows the scope."""
+    within: bool
+    """Whether everything within is meant too, and not this scope alone."""
 
     def __init__(self, /, **keys: str | int | UUID) -> None:
         if not keys:
             raise ScopeError("the scope is empty: name whose memory is meant, such as Scope(user='anna')")
         self._fill(_without_aliases(keys))
 
-    def _fill(self, pairs: Mapping[str, str]) -> None:
+    def _fill(self, pairs: Mapping[str, str], within: bool = False) -> None:
         ordered = {key: pairs[key] for key in sorted(pairs)}
         escaped = [(key, value.replace("%", "%25").replace("/", "%2F")) for key, value in ordered.items()]
+        text = "/".join([f"{key}={value}" for key, value in escaped])
         object.__setattr__(self, "pairs", MappingProxyType(ordered))
-        object.__setattr__(self, "text", "/".join([f"{key}={value}" for key, value in escaped]))
+        object.__setattr__(self, "text", text + _WITHIN if within else text)
+        object.__setattr__(self, "within", within)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a scope cannot be changed: make another one")  # it is shared by all who name it
@@ -65,10 +76,10 @@ class Scope(Mapping[str, str]):
         raise AttributeError("a scope cannot be changed: make another one")
 
     @classmethod
-    def of_pairs(cls, pairs: Mapping[str, str]) -> Scope:
+    def of_pairs(cls, pairs: Mapping[str, str], within: bool = False) -> Scope:
         """Take keys and values that were checked before, as they are."""
         scope = cls.__new__(cls)
-        scope._fill(pairs)
+        scope._fill(pairs, within)
         return scope
 
     @staticmethod
@@ -102,7 +113,7 @@ class Scope(Mapping[str, str]):
     @lru_cache(maxsize=4096)
     def stored(text: str) -> Scope:
         """Read a scope as the store has it: checked when it was written, its keys as they were then."""
-        return Scope.of_pairs(_split(text))
+        return Scope.of_pairs(_split(text.removesuffix(_WITHIN)), text.endswith(_WITHIN))
 
     def extended(self, keys: Mapping[str, str | int | UUID]) -> Scope:
         """Return the scope with more keys; a key that is there already gets the new value."""
@@ -114,6 +125,22 @@ class Scope(Mapping[str, str]):
         if not kept:
             raise ScopeError(f"{self} has none of the keys {', '.join(keys)}")
         return self if len(kept) == len(self.pairs) else Scope.of_pairs(kept)
+
+    @property
+    def alone(self) -> Scope:
+        """This scope and nothing within it."""
+        return Scope.of_pairs(self.pairs) if self.within else self
+
+    @property
+    def everything(self) -> Scope:
+        """This scope and everything within it."""
+        return self if self.within else Scope.of_pairs(self.pairs, within=True)
+
+    def covers(self, other: Scope) -> bool:
+        """Whether another scope is meant by this one. A tenant is never crossed."""
+        if not self.within:
+            return self.pairs == other.pairs
+        return self.pairs.items() <= other.pairs.items() and self.pairs.get("tenant") == other.pairs.get("tenant")
 
     def is_near(self, other: Scope) -> bool:
         """Whether one of the two is the other with more keys."""
@@ -142,7 +169,8 @@ class Scope(Mapping[str, str]):
         return self.text
 
     def __repr__(self) -> str:
-        return f"Scope({', '.join(f'{key}={value!r}' for key, value in self.pairs.items())})"
+        plain = f"Scope({', '.join(f'{key}={value!r}' for key, value in self.pairs.items())})"
+        return f"{plain}.everything" if self.within else plain
 
 
 ScopeLike = Scope | Mapping[str, str | int | UUID] | str
@@ -181,7 +209,8 @@ def check_key(key: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> Scope:
-    return Scope(**_split(text))
+    scope = Scope(**_split(text.removesuffix(_WITHIN)))
+    return scope.everything if text.endswith(_WITHIN) else scope
 
 
 @lru_cache(maxsize=4096)

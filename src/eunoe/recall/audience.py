@@ -56,6 +56,13 @@ class Audience:
         """Where a message is looked up in these types of memory, each scope once."""
         return list(dict.fromkeys(scope for each in memory_types for scope in self.searched[each]))
 
+    def asked_in(self, memory_types: Sequence[MemoryType]) -> list[Scope]:
+        """The same for a question: of a user's scope that is no conversation, everything within."""
+        scopes, whole = self.searched_in(memory_types), self.scope.everything
+        if self.scope not in scopes or "user" not in self.scope.pairs or _is_conversation(self.scope):
+            return scopes
+        return [whole, *(scope for scope in scopes if not whole.covers(scope))]
+
     @cached_property
     def visible(self) -> frozenset[Scope]:
         """Every scope whose memories they may see."""

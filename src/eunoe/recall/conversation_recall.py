@@ -64,7 +64,7 @@ def parse_lookup_request(
 def look_up(searcher: Searcher, access: AccessLog, request: LookupRequest) -> list[Hit]:
     """What bears on one of several questions, best first, among what the audience may see."""
     audience = find_audience(searcher.store, request.scope, request.users, request.bounds)
-    scopes = audience.searched_in(request.memory_types)
+    scopes = audience.asked_in(request.memory_types)
     recipe = divide_budget(request.recipe, len(request.queries))
     found: list[Hit] = []
     for query in request.queries if scopes else ():

@@ -38,8 +38,8 @@ def find_neighbourhood(
 ) -> Neighbourhood:
     """What is near to an entity, at most so many others; without one, those that are tied to most first."""
     with indexes.borrow([scope], graph=True) as held:
-        for _, index in held:
-            edges = _Edges(index)
+        for each in held:
+            edges = _Edges(each.index)
             if entity.strip():
                 return _around(store, edges, _find_entity(edges, scope, entity), depth, limit)
             return _best_connected(store, edges, limit)
@@ -51,8 +51,8 @@ def find_neighbourhood(
 def measure_graph(store: Store, indexes: IndexCache, scope: Scope) -> GraphSize:
     """How much the graph of a scope holds, of what is true now."""
     with indexes.borrow([scope], graph=True) as held:
-        for _, index in held:
-            edges = _Edges(index)
+        for each in held:
+            edges = _Edges(each.index)
             triples = {
                 (subject, relation.casefold(), object)
                 for _, graph in _passage_graphs(store, edges, edges.visible_rows)

@@ -96,13 +96,13 @@ def find_superseded(store: Store, indexes: IndexCache, scopes: Sequence[Scope]) 
     """The atoms of these scopes that were superseded, the latest of each."""
     by_place: dict[SourcePlace, list[SupersededAtom]] = {}
     with indexes.borrow(scopes) as held:
-        retired = [(scope, _retired_seqs(index.columns["retired"], index.seqs)) for scope, index in held]
-        for scope, seqs in retired:
+        retired = [(each.owners, _retired_seqs(each.index.columns["retired"], each.index.seqs)) for each in held]
+        for owners, seqs in retired:
             for record in store.select(ItemQuery(seqs=seqs, skip_damaged=True)) if seqs else ():
                 if record.superseded_by and record.retired:
                     atom = SupersededAtom(record.text, record.valid_to or record.retired)
                     for name in record.sources:
-                        by_place.setdefault(source_place(name, scope), []).append(atom)
+                        by_place.setdefault(source_place(name, owners[record.stream]), []).append(atom)
     return Superseded(by_place)
 
 

@@ -224,7 +224,7 @@ def _find_message_itself(searcher: Searcher, request: ContextRequest, audience: 
         return frozenset()
     with searcher.indexes.borrow([audience.scope]) as held:
         # A store lists messages by session; an index has them all in the order in which they came.
-        logs = [(index, index.rows_with("kind", ("message",))) for _, index in held]
+        logs = [(each.index, each.index.rows_with("kind", ("message",))) for each in held]
         latest = [index.seqs[row] for index, messages in logs for row in messages.nonzero()[0][-RECENT_MESSAGES:]]
         records = searcher.store.select(ItemQuery(seqs=latest))
     return frozenset(record.seq for record in records if is_message_itself(record, request, audience))

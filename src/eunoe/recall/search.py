@@ -74,8 +74,9 @@ class Searcher:
         question = self._prepare_vectors(scopes, request)
         needs_graph, needs_metadata = recipe.method in ("associative", "documents"), request.filter.where is not None
         with self.indexes.borrow(scopes, needs_graph, needs_metadata) as held:
-            scopes, indexes = [scope for scope, _ in held], [index for _, index in held]
-            notes = self._notes(request, held)
+            indexes = [each.index for each in held]
+            owners = {stream: scope for each in held for stream, scope in each.owners.items()}
+            notes = self._notes(request, indexes)
             model, vector = _usable_vector(indexes, request, question)
             embedder = self.embedder.embedder
             synonyms = embedder if isinstance(embedder, Synonyms) else None
@@ -86,18 +87,18 @@ class Searcher:
                 recipe=recipe,
                 filter=request.filter,
                 now=request.now,
-                limit=max(depth, request.limit + _SPARE),
+                limit=max(depth, request.limit * min(len(owners), 2) + _SPARE),
                 synonyms=synonyms,
                 model=model,
             )
             cosines = _part_cosines(indexes, candidates, vector) if judge else {}
             rise = floor_shift(indexes, request.query, request.now, synonyms) if judge else 0.0
             if not depth or not candidates:
-                hits = _limited(self._hits(scopes, candidates, fold), request)
-                notes += self._damage_notes(held)
+                hits = _limited(self._hits(owners, candidates, fold), request)
+                notes += self._damage_notes(owners)
                 return SearchResult(hits, notes=notes, part_cosines=cosines, floor_shift=rise)
             records = self._records(candidates)
-            notes += self._damage_notes(held)
+            notes += self._damage_notes(owners)
             candidates = [candidate for candidate in candidates if candidate.seq in records]
             passages = read_passages(
                 self.store, indexes, candidates[:depth], records, request.filter, request.now, vector
@@ -109,22 +110,21 @@ class Searcher:
         except EunoeError as error:
             fault = error
             notes += (f"not read by the reranker: {error}",)
-        hits = _limited(self._hits(scopes, candidates, fold, records), request)
+        hits = _limited(self._hits(owners, candidates, fold, records), request)
         return SearchResult(hits, read > 0, fault, notes, cosines, rise)
 
-    def _notes(self, request: RecallRequest, held: Sequence[tuple[Scope, StreamIndex]]) -> tuple[str, ...]:
+    def _notes(self, request: RecallRequest, indexes: Sequence[StreamIndex]) -> tuple[str, ...]:
         """What the search has to do without."""
         error = "" if request.recipe.method == "lexical" else self.embedder.error
         notes: tuple[str, ...] = (f"searched without vectors: {error}",) if error else ()
-        notes += self._language_notes(request) if any(index.count for _, index in held) else ()
+        notes += self._language_notes(request) if any(index.count for index in indexes) else ()
         if self.embedder.replaced and request.recipe.method != "lexical":
-            notes += _outdated_notes(self.embedder.name, [index for _, index in held])
-        return notes + _unfinished_notes([index for _, index in held])
+            notes += _outdated_notes(self.embedder.name, indexes)
+        return notes + _unfinished_notes(indexes)
 
-    def _damage_notes(self, held: Sequence[tuple[Scope, StreamIndex]]) -> tuple[str, ...]:
+    def _damage_notes(self, streams: Iterable[int]) -> tuple[str, ...]:
         """What was found damaged, when the index was built or when the hits were read."""
-        streams = filter(None, (self.store.stream(scope) for scope, _ in held))
-        notes = tuple(damage_notes(damage for stream in streams for damage in self.store.noticed(stream.id)))
+        notes = tuple(damage_notes(damage for stream in streams for damage in self.store.noticed(stream)))
         return (*notes, _LOST_VECTORS) if self.store.lost_vectors else notes
 
     def _language_notes(self, request: RecallRequest) -> tuple[str, ...]:
@@ -142,7 +142,7 @@ class Searcher:
         if request.recipe.method == "documents" and not can_read(self.embedder.languages, request.query):
             return None  # its vector would speak for every document alike
         with self.indexes.borrow(scopes) as held:
-            text = without_names(request.query, [index for _, index in held])
+            text = without_names(request.query, [each.index for each in held])
         return self.embedder.embed_question(text)
 
     def _records(self, candidates: Sequence[Candidate]) -> dict[int, Record]:
@@ -152,7 +152,7 @@ class Searcher:
 
     def _hits(
         self,
-        scopes: Sequence[Scope],
+        owners: Mapping[int, Scope],
         candidates: Sequence[Candidate],
         fold: bool,
         records: Mapping[int, Record] | None = None,
@@ -161,7 +161,11 @@ class Searcher:
             page = candidates[start : start + _PAGE_SIZE]
             known = self._records(page) if records is None else records
             # An index may be newer than this snapshot: what is not in it yet is left to the next recall.
-            hits = [Hit(known[seq], scopes[place], score, why) for place, seq, _, score, why in page if seq in known]
+            hits = [
+                Hit(known[seq], owners[known[seq].stream], score, why) for _, seq, _, score, why in page if seq in known
+            ]
+            if len(owners) > 1:
+                hits = _without_copies(hits)
             yield from _fold_quotes(hits) if fold and len({hit.record.kind for hit in hits}) > 1 else hits
 
 
@@ -225,6 +229,14 @@ def _limited(hits: Iterator[Hit], request: RecallRequest) -> list[Hit]:
         if room < 1:
             break
     return kept
+
+
+def _without_copies(hits: Iterable[Hit]) -> list[Hit]:
+    """Each atom once, though a conversation and its user keep the same."""
+    best: dict[str | int, Hit] = {}
+    for hit in hits:
+        best.setdefault(hit.record.seq if hit.kind == "message" else hit.record.text, hit)
+    return list(best.values())
 
 
 def _fold_quotes(hits: Sequence[Hit]) -> list[Hit]:

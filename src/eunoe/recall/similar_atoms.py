@@ -25,7 +25,7 @@ def find_similar_atoms(
 ) -> dict[str, SimilarAtoms]:
     """Find the open atoms of a scope that are nearest to each text. `vectors` are those of the texts."""
     with searcher.indexes.borrow([scope]) as held:
-        index = held[0][1] if held else None
+        index = held[0].index if held else None
         found = {text: _nearest(index, vector) for text, vector in vectors.items()}
     return {text: _find_by_words(searcher, scope, text) if near is None else near for text, near in found.items()}
 

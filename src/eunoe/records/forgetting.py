@@ -28,11 +28,12 @@ from eunoe.records.fingerprints import (
 )
 from eunoe.records.forgetting_reach import Reach
 from eunoe.records.named_leases import forget_in_leases
+from eunoe.records.reading import find_records
 from eunoe.records.revisions import drop_revisions, purge_revisions
 from eunoe.records.scrubbing import mark_scrub_due
 from eunoe.records.sessions import forget_in_session
 from eunoe.records.versions import bridge_gaps
-from eunoe.store.contract import Store, all_items
+from eunoe.store.contract import Store, all_items, streams_of
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import RevisionRecord, StreamState, Tombstone
 from eunoe.text.normalize import normalize_name
@@ -43,7 +44,7 @@ _MAX_NAMED: Final = 10
 
 
 class Selection(Protocol):
-    """Says which records of a stream are to go; the stream is None if the scope holds nothing."""
+    """Says which records of what a scope means are to go."""
 
     @property
     def whole(self) -> bool:
@@ -57,7 +58,7 @@ class Selection(Protocol):
     def mentions(self) -> bool:
         """Whether what others said of the person goes too."""
 
-    def records(self, store: Store, stream: StreamState | None) -> list[Record]: ...
+    def records(self, store: Store, scope: Scope) -> list[Record]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +70,10 @@ class ByIds:
     person: str = ""
     mentions: bool = False
 
-    def records(self, store: Store, stream: StreamState | None) -> list[Record]:
-        records = store.select(ItemQuery(stream.id, ids=self.ids)) if stream else []
+    def records(self, store: Store, scope: Scope) -> list[Record]:
+        records = find_records(store, scope, self.ids)
         missing = set(self.ids) - {record.id for record in records}
-        if missing and stream:
+        for stream in streams_of(store, scope) if missing else ():
             tombstones = store.tombstones(stream.id, list(map(id_identity, missing)))
             forgotten = {tombstone.identity for tombstone in tombstones}
             missing = {id for id in missing if id_identity(id) not in forgotten}
@@ -88,8 +89,8 @@ class Everything:
     person: str = ""
     mentions: bool = False
 
-    def records(self, store: Store, stream: StreamState | None) -> list[Record]:
-        return list(all_items(store, ItemQuery(stream.id))) if stream else []
+    def records(self, store: Store, scope: Scope) -> list[Record]:
+        return [record for stream in streams_of(store, scope) for record in all_items(store, ItemQuery(stream.id))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +101,11 @@ class ByPerson:
     mentions: bool = False
     whole: bool = False
 
-    def records(self, store: Store, stream: StreamState | None) -> list[Record]:
-        if stream is None:
-            return []
+    def records(self, store: Store, scope: Scope) -> list[Record]:
         wanted, is_mentioned = normalize_name(self.person), mention_matcher(self.person)
         return [
             record
+            for stream in streams_of(store, scope)
             for record in all_items(store, ItemQuery(stream.id))
             if wanted in map(normalize_name, _owners(record, stream.scope))
             or (self.mentions and is_mentioned(_all_words(record)))
@@ -176,11 +176,11 @@ def _add_selected(store: Store, reach: Reach, scopes: Sequence[Scope], selection
     """Let what was selected fall; return the streams of the scopes that were named."""
     asked = set()
     for scope in scopes:
-        stream = store.stream(scope)
-        records = selection.records(store, stream)
-        if stream:
+        records = selection.records(store, scope)
+        for stream in streams_of(store, scope):
             asked.add(stream.id)
-            reach.add(stream, [*records, *_archived_duplicates(store, stream, records)])
+            own = [record for record in records if record.stream == stream.id]
+            reach.add(stream, [*own, *_archived_duplicates(store, stream, own)])
     return asked
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from eunoe.model.bounds import Bounds
 from eunoe.model.scope import ALIASES, Scope
-from eunoe.store.contract import Store
+from eunoe.store.contract import Store, streams_of
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import StreamState
 
@@ -22,11 +22,14 @@ def near_scope_notes(store: Store, scopes: Sequence[Scope], bounds: Bounds) -> t
     """A note for each scope that holds nothing while a near one within the bounds does."""
     notes = []
     for scope in scopes:
-        if not _holds_items(store, store.stream(scope)):
-            near = list(_near_scopes(store, scope, bounds))
+        if not any(_holds_items(store, stream) for stream in streams_of(store, scope)):
+            near = list(_near_scopes(store, scope.alone, bounds))
             if near:
                 named = ", ".join(dict.fromkeys(_masked_text(each, scope) for each in near[:_MAX_NAMED]))
-                notes.append(f"{scope} holds nothing, but {named} does: name every key of the scope you mean")
+                hint = "" if scope.within or not any(map(scope.everything.covers, near)) else f", or write {scope}/*"
+                notes.append(
+                    f"{scope.alone} holds nothing, but {named} does: name every key of the scope you mean{hint}"
+                )
     return tuple(notes)
 
 

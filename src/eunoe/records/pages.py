@@ -13,7 +13,7 @@ from eunoe.model.time import from_micros, to_micros
 from eunoe.records.cursors import bad_cursor, is_sealed, open_number, parse_cursor, seal_number
 from eunoe.records.damage import damage_notes, stream_notes
 from eunoe.records.near_scopes import near_scope_notes
-from eunoe.store.contract import Store
+from eunoe.store.contract import Store, streams_of
 from eunoe.store.query import ItemQuery
 
 _MAX_DIGITS: Final = 18
@@ -41,13 +41,20 @@ def list_page(
     limit = query.limit or 1
     with store.reading():
         cursor = parse_cursor(store, after)
-        stream = store.stream(scope)
-        notes = () if stream and stream.version else near_scope_notes(store, [scope], bounds)
-        own = _from_number(query._replace(stream=stream and stream.id, limit=limit + 1, skip_damaged=True), cursor)
-        records = (store.select(own) if choice == Choice() else _choose(store, own, choice)) if stream else []
-        notes += stream_notes(store, [stream])
+        streams = streams_of(store, scope)
+        notes = () if any(stream.version for stream in streams) else near_scope_notes(store, [scope], bounds)
+        own = _from_number(query._replace(limit=limit + 1, skip_damaged=True), cursor)
+        own = (
+            own._replace(stream=streams[0].id)
+            if len(streams) == 1
+            else own._replace(streams=[each.id for each in streams])
+        )
+        is_simple = choice == Choice() and not (query.offset and len(streams) > 1)
+        records = store.select(own) if is_simple else _choose(store, own, choice)
+        notes += stream_notes(store, streams)
         next_page = seal_number(store, records[limit - 1].seq) if len(records) > limit else ""
-    return Page(tuple(record.item(scope) for record in records[:limit]), next_page, notes)
+    owners = {stream.id: stream.scope for stream in streams}
+    return Page(tuple(record.item(owners[record.stream]) for record in records[:limit]), next_page, notes)
 
 
 def _choose(store: Store, query: ItemQuery, choice: Choice) -> list[Record]:
@@ -70,17 +77,14 @@ def _from_number(query: ItemQuery, cursor: int | None) -> ItemQuery:
     return query._replace(until=cursor - 1) if query.order == "newest" else query._replace(after=cursor)
 
 
-def recent_page(
-    store: Store, scopes: Sequence[Scope] | None, query: ItemQuery, after: str, bounds: Bounds = NO_BOUNDS
-) -> Page[Item]:
-    """The atoms of a query in all scopes, or in those that have the keys of one of these, the latest first, from a
-    cursor on."""
+def recent_page(store: Store, scopes: Sequence[Scope] | None, query: ItemQuery, after: str) -> Page[Item]:
+    """The atoms of a query in the whole store, or in what these scopes mean, the latest first, from a cursor on."""
     limit = query.limit or 1
     query = query._replace(order="latest", limit=limit + 1, skip_damaged=True)
     with store.reading():
         if after != "":
             query = query._replace(older_than=_parse_moment(store, after))
-        records = store.select(query) if scopes is None else _select_latest(store, scopes, query, bounds)
+        records = store.select(query) if scopes is None else _select_latest(store, scopes, query)
         streams = store.streams(ids=list({record.stream for record in records}))
         damage = [each for stream in streams for each in store.noticed(stream.id)]
         shown, has_more = records[:limit], len(records) > limit
@@ -89,14 +93,11 @@ def recent_page(
     return Page(tuple(record.item(owners[record.stream]) for record in shown), next_page, damage_notes(damage))
 
 
-def _select_latest(store: Store, scopes: Sequence[Scope], query: ItemQuery, bounds: Bounds) -> list[Record]:
+def _select_latest(store: Store, scopes: Sequence[Scope], query: ItemQuery) -> list[Record]:
     """The latest of several streams. Those whose last atom comes too early are not read, nor what others hold."""
     found, limit = list[Record](), query.limit or 1
-    ends = store.last_recorded(scopes, query.older_than[0] if query.older_than else query.before)
-    if bounds.scopes:
-        own = {stream.id for stream in store.streams(ids=[id for id, _ in ends]) if bounds.covers(stream.scope)}
-        ends = [end for end in ends if end[0] in own]
-    for stream, moment in ends:
+    streams = {stream.id for scope in scopes for stream in streams_of(store, scope)}
+    for stream, moment in store.last_recorded([*streams], query.older_than[0] if query.older_than else query.before):
         if len(found) == limit:
             if moment < found[-1].recorded:
                 break

@@ -194,13 +194,16 @@ def describe_stream(store: Store, reader: SettingsReader, stream: StreamState) -
 
 
 def written_streams(store: Store, keys: Mapping[str, str], bounds: Bounds = NO_BOUNDS) -> Iterator[StreamState]:
-    """Streams within bounds that were ever written to, with these keys; one that was only named as a source was not."""
+    """Streams within bounds that were ever written to, with these keys and no other tenant.
+
+    One that was only named as a source was not written to."""
     tenant = bounds.keys.get("tenant") or keys.get("tenant", "")
     parts = [Scope.of_pairs({key: value}).text for key, value in keys.items()]
     # With keys, the database picks: a stream that is decoded only to be dropped costs far more than one that is not.
     streams = store.streams(limit=_ALL_STREAMS, containing=parts, tenant=tenant) if keys else all_streams(store, tenant)
     for stream in streams:
-        if stream.version and keys.items() <= stream.scope.pairs.items() and bounds.covers(stream.scope):
+        is_asked = not keys or Scope.of_pairs(keys, within=True).covers(stream.scope)
+        if stream.version and is_asked and bounds.covers(stream.scope):
             yield stream
 
 

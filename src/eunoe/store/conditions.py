@@ -16,6 +16,7 @@ Condition = tuple[str, Sequence[Any]]
 
 _CONDITIONS: Final = {
     "stream": "i.stream = ?",
+    "streams": "i.stream IN ({})",
     "kinds": "i.kind IN ({})",
     "labels": "i.label IN ({})",
     "ids": "i.id IN ({})",
@@ -99,12 +100,11 @@ def _time_conditions(query: ItemQuery) -> Iterator[Condition]:
         yield "(i.recorded, i.seq) < (?, ?)", (to_micros(query.older_than[0]), query.older_than[1])
 
 
-def scope_condition(scopes: Sequence[Scope]) -> Condition:
+def scope_condition(scope: Scope) -> Condition:
     """Find streams by the parts of their scopes' texts. Unlike LIKE, `replace` heeds case in every database."""
     has_part = "replace('/' || scope || '/', ?, '') <> '/' || scope || '/'"
-    parts = [[f"/{part}/" for part in scope.text.split("/")] for scope in scopes]
-    choices = " OR ".join(f"({' AND '.join([has_part] * len(own))})" for own in parts) or "1 = 0"
-    return f"({choices})", [part for own in parts for part in own]
+    parts = [f"/{part}/" for part in scope.alone.text.split("/")]
+    return " AND ".join([has_part] * len(parts)), parts
 
 
 def key_conditions(key: Mapping[str, Any]) -> list[Condition]:

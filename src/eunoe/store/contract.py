@@ -141,12 +141,13 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def last_recorded(self, scopes: Sequence[Scope], until: datetime | None = None) -> list[tuple[int, datetime]]:
-        """Return when the last atom of each stream was recorded, up to a moment, the latest first.
+    def streams_within(self, scope: Scope) -> list[StreamState]:
+        """Return the streams whose scopes have all keys and values of this one, and no other tenant; by their scopes'
+        texts. Where it names a user, only what that user of this tenant has costs something."""
 
-        Of those whose scopes have all the keys and values of one of these. Where all of these have the same tenant,
-        only its streams cost something.
-        """
+    @abstractmethod
+    def last_recorded(self, streams: Sequence[int], until: datetime | None = None) -> list[tuple[int, datetime]]:
+        """Return when the last atom of each of these streams was recorded, up to a moment, the latest first."""
 
     @abstractmethod
     def advance(self, stream: int, positions: int = 0) -> StreamState:
@@ -331,6 +332,14 @@ class Store(ABC):
 
     @abstractmethod
     def close(self) -> None: ...
+
+
+def streams_of(store: Store, scope: Scope) -> list[StreamState]:
+    """The streams that a scope means, by their texts: its own, or everything within too."""
+    if scope.within:
+        return store.streams_within(scope)
+    stream = store.stream(scope)
+    return [stream] if stream else []
 
 
 def all_streams(store: Store, tenant: str = "") -> Iterator[StreamState]:

@@ -56,6 +56,8 @@ class ItemQuery(NamedTuple):
     """Those whose entities were not extracted."""
     with_vector: int | None = None
     """Those that this model has embedded."""
+    streams: Sequence[int] | None = None
+    """Those of any of these, where `stream` is one."""
     without_vector: int | None = None
     """Those that this model has not embedded."""
     order: Literal["seq", "newest", "latest", "position"] = "seq"

@@ -13,7 +13,6 @@ from itertools import repeat
 from operator import attrgetter, itemgetter
 from typing import Any, ClassVar, Final
 
-from eunoe.model.bounds import Bounds
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.time import from_micros, to_micros
@@ -108,6 +107,11 @@ class SqlStore(Verification):
     _has_part: ClassVar[str] = HAS_PART
     _tenant_part: ClassVar[str]
     """What that index holds: the scope from its tenant on, between `/` and `/`."""
+    _tenant_pair: ClassVar[str]
+    """The key and value of a scope's tenant after `/`, as the index `streams_user` asks it; empty if it has none."""
+    _has_user: ClassVar[str]
+    _user_part: ClassVar[str]
+    """The same for users."""
 
     @abstractmethod
     def _size(self) -> int:
@@ -158,6 +162,21 @@ class SqlStore(Verification):
             self._has_all_streams = True
         return STREAMS.decode(self._sound(STREAMS, rows))
 
+    def streams_within(self, scope: Scope) -> list[StreamState]:
+        tenant, user = scope.pairs.get("tenant", ""), scope.pairs.get("user", "")
+        if user:
+            key, hint = f"/{Scope(user=user)}", self._index_hint.format("streams_user")
+            is_between = f"{self._user_part} >= ? AND {self._user_part} < ?"
+            source = f"{hint} WHERE {self._has_user} AND {self._tenant_pair} = ? AND {is_between}"
+            ends: tuple[str, ...] = (f"/{Scope(tenant=tenant)}" if tenant else "", f"{key}/", f"{key}0")
+        else:
+            source, ends = self._of_tenant(tenant)
+            condition, parts = scope_condition(scope)
+            source, ends = f"{source} {condition}", (*ends, *parts)
+        rows = self._block.connection.execute(f"{_STREAM}{source}", ends).fetchall()
+        streams = STREAMS.decode(self._sound(STREAMS, rows))
+        return sorted([each for each in streams if scope.everything.covers(each.scope)], key=attrgetter("scope.text"))
+
     def _of_tenant(self, tenant: str) -> tuple[str, tuple[str, ...]]:
         """What selects the streams of a tenant: between its key with the `/` after it and the same with the sign that
         follows `/` there is every scope that has it, and no other."""
@@ -167,16 +186,14 @@ class SqlStore(Verification):
         is_between = f"{self._tenant_part} >= ? AND {self._tenant_part} < ?"
         return f"{hint} WHERE {self._has_tenant} AND {is_between} AND", (f"{key}/", f"{key}0")
 
-    def last_recorded(self, scopes: Sequence[Scope], until: datetime | None = None) -> list[tuple[int, datetime]]:
+    def last_recorded(self, streams: Sequence[int], until: datetime | None = None) -> list[tuple[int, datetime]]:
         end = () if until is None else (to_micros(until),)
         last = _LAST_RECORDED.format(
             self._index_hint.format("items_stream_recorded"), " AND i.recorded <= ?" * len(end)
         )
-        source, ends = self._of_tenant(Bounds(tuple(scopes)).keys.get("tenant", ""))
-        condition, parts = scope_condition(scopes)
-        sql = f"SELECT id, {last} AS last FROM streams{source} {condition} ORDER BY last DESC"
-        rows = self._block.connection.execute(sql, (*end, *ends, *parts)).fetchall()
-        return [(stream, from_micros(moment)) for stream, moment in rows if moment is not None]
+        rows = self._find(f"SELECT id, {last} FROM streams", [("id IN ({})", streams)], before=end)
+        found = sorted(((moment, stream) for stream, moment in rows if moment is not None), reverse=True)
+        return [(stream, from_micros(moment)) for moment, stream in found]
 
     def advance(self, stream: int, positions: int = 0) -> StreamState:
         [state] = self._read(STREAMS, [("id = ?", (stream,))])

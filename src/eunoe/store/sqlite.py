@@ -25,7 +25,7 @@ from eunoe.store.contract import CopyProgress
 from eunoe.store.file_checks import check_is_store, check_schema, check_version, file_size
 from eunoe.store.file_stamp import BACKUP_VALUE, STAMP_VALUE, FileStamp, renewed
 from eunoe.store.kept_files import KeptFiles
-from eunoe.store.migrations import APPLICATION_ID, HAS_TENANT, MIGRATIONS, TENANT_PART
+from eunoe.store.migrations import APPLICATION_ID, HAS_TENANT, HAS_USER, MIGRATIONS, TENANT_PAIR, TENANT_PART, USER_PART
 from eunoe.store.new_schema import apply_migrations
 from eunoe.store.open_files import Companions, FileReplacedError, FilesChangedError, OpenFiles
 from eunoe.store.output_file import NEW_FILE_MODE
@@ -52,6 +52,9 @@ class SqliteStore(SqlStore):
     _index_hint = " INDEXED BY {}"
     _has_tenant = HAS_TENANT
     _tenant_part = TENANT_PART
+    _tenant_pair = TENANT_PAIR
+    _has_user = HAS_USER
+    _user_part = USER_PART
     _has_part = "instr(i.metadata, ?) > 0"
 
     def __init__(self, path: str | os.PathLike[str], *, durable: bool = True, timeout: float = TIMEOUT_SECONDS) -> None:

@@ -122,6 +122,7 @@ class Verification(Statements):
         """Whether a record is one that was asked for: a damaged index may lead to another one."""
         fits = (
             query.stream in (None, record.stream)
+            and (query.streams is None or record.stream in query.streams)
             and (query.ids is None or record.id in query.ids)
             and (query.identities is None or record.identity in query.identities)
         )

@@ -17,7 +17,7 @@ from eunoe.model.scope import Scope
 from eunoe.model.turn import read_turns
 from eunoe.records.sessions import join_users
 from eunoe.records.streams import SettingsReader, changed_presets
-from eunoe.store.contract import Store
+from eunoe.store.contract import Store, streams_of
 from eunoe.store.output_file import open_output
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import AccessCount, Job, RevisionRecord, SessionState, SettingsRecord, StreamState, SummaryState
@@ -46,11 +46,11 @@ def export_scopes(
     With bounds, sources that are out of them and the store's own presets are left out.
     """
     with store.reading():
-        found = {scope: store.stream(scope) for scope in scopes}
-    missing = [scope.text for scope, stream in found.items() if stream is None]
+        found = {scope: streams_of(store, scope) for scope in scopes}
+    missing = [scope.alone.text for scope, streams in found.items() if not streams]
     if missing:
         raise ScopeError(f"the store holds nothing of {', '.join(missing)}; nothing was written")
-    streams = [stream for stream in found.values() if stream]
+    streams = list({stream.id: stream for own in found.values() for stream in own}.values())
     if not isinstance(target, str | Path):
         return _write(_Reader(store, skip_damaged, bounds), streams, target, progress)
     with open_output(target) as file:

@@ -109,7 +109,7 @@ def _parse(body: JobBody, caller: Caller) -> dict[str, Any]:
     if body.scope is None:
         raise InputError(f"{body.kind} needs a scope")
     if body.kind == "export":
-        scopes = guard.scopes(body.scope, right)
+        scopes = guard.reaches(body.scope, right)
         return {"tenant": caller.key.tenant, "options": {"scopes": [scope.text for scope in scopes]}}
     scope = guard.scope(body.scope, right)
     return {"tenant": scope.pairs.get("tenant", ""), "scope": scope.text, "options": options}
@@ -130,7 +130,7 @@ def _find(caller: Caller, services: Services, id: str) -> Job:
 def _is_within_reach(caller: Caller, job: Job) -> bool:
     scopes = [job.scope] if job.scope else list(job.options.get("scopes", ()))
     try:
-        caller.memory.guard.scopes(scopes, "read") if scopes else caller.memory.guard.allow_store("read")
+        caller.memory.guard.reaches(scopes, "read") if scopes else caller.memory.guard.allow_store("read")
     except AccessError:
         return False
     return True

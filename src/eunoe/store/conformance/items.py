@@ -23,7 +23,7 @@ from eunoe.store.conformance.samples import (
 )
 from eunoe.store.contract import IndexRow, Store, all_items, all_streams
 from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Absorption, PassageGraphRecord, StreamState
+from eunoe.store.tables import Absorption, PassageGraphRecord
 
 _LIST_SIZE = 2 * MAX_PARAMETERS + 1
 
@@ -271,23 +271,30 @@ class ItemConformance:
             store.insert(ben, [new_fact(5, ben, recorded=hours[1])])
             store.insert(other, [new_fact(6, other, recorded=hours[1] + timedelta(minutes=1))])
             store.insert(eve, [new_fact(7, eve, recorded=hours[3], kind="message")])
-        last = {anna: hours[2], other: hours[1] + timedelta(minutes=1), ben: hours[1]}
-        cases: list[tuple[list[Scope], list[StreamState]]] = [
-            ([Scope(tenant="x")], [anna]),
-            ([Scope(user="anna")], [anna]),
-            ([Scope(user="ann")], []),
-            ([Scope(tenant="x"), Scope(user="ben")], [anna, ben]),
-            ([Scope(tenant="xx"), Scope(tenant="x", user="ben")], [other]),
-            ([Scope(tenant="x/user=anna")], [ben]),
-            ([Scope(user="eve")], []),
-            ([], []),
-        ]
+        ids = [stream.id for stream in (anna, ben, other, eve)]
+        later = hours[1] + timedelta(minutes=1)
         with store.reading():
-            for asked, streams in cases:
-                assert store.last_recorded(asked) == [(each.id, last[each]) for each in streams], asked
-            assert store.last_recorded([Scope(tenant="x")], until=hours[1]) == [(anna.id, hours[0])]
-            assert store.last_recorded([Scope(tenant="x")], until=hours[2]) == [(anna.id, hours[2])]
-            assert store.last_recorded([Scope(tenant="xx")], until=hours[0]) == []
+            assert store.last_recorded(ids) == [(anna.id, hours[2]), (other.id, later), (ben.id, hours[1])]
+            assert store.last_recorded(ids[:2], until=hours[1]) == [(ben.id, hours[1]), (anna.id, hours[0])]
+            assert store.last_recorded([ben.id], until=hours[0]) == store.last_recorded([]) == []
+
+    def test_streams_within_a_scope_have_its_keys_and_no_other_tenant(self, store: Store) -> None:
+        texts = (
+            *("user=anna", "agent=cook/user=anna", "agent=cook/session=s/user=anna/zone=z", "user=Anna", "user=anna2"),
+            *("agent=cook", "agent=cook/user=ben", "session=x%2Fuser=anna", "project=user=anna/user=ben"),
+            *("tenant=t/user=anna", "agent=cook/tenant=t/user=anna", "tenant=t2/user=anna", "tenant=t"),
+            *("tenant=t%2Fuser=anna/user=ben", "user=anna%252F", "user=anna%2F"),
+        )
+        with store.writing():
+            streams = [store.create_stream(Scope.parse(text)) for text in texts]
+        asked = [Scope.parse(text) for text in (*texts, "agent=cook/user=eve", "zone=z", "session=s")]
+        with store.reading():
+            for scope in asked:
+                expected = {each for each in streams if scope.everything.covers(each.scope)}
+                assert store.streams_within(scope) == sorted(expected, key=lambda each: each.scope.text), scope
+            assert [each.scope.text for each in store.streams_within(Scope(user="anna"))] == [
+                *("agent=cook/session=s/user=anna/zone=z", "agent=cook/user=anna", "user=anna"),
+            ]
 
     def test_long_lists_find_each_record_once_and_in_order(self, store: Store) -> None:
         records = insert_facts(store, ANNA, _LIST_SIZE)
