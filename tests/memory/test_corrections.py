@@ -38,7 +38,7 @@ def say(memory: Memory, *texts: str, scope: str = TALK) -> list[str]:
 
 
 def learned(memory: Memory, scope: str = ANNA) -> list[tuple[str, str]]:
-    return [(atom.label, atom.text) for atom in memory.list(scope, kinds=["fact", "observation"]).items]  # type: ignore[union-attr]
+    return [(atom.label, atom.text) for atom in memory.list(scope, kinds=["fact", "observation"], exact=True).items]  # type: ignore[union-attr]
 
 
 def news(memory: Memory, scope: str, *texts: str) -> set[str]:
@@ -65,7 +65,7 @@ def test_a_keep_learns_what_was_passed_over(memory: Memory) -> None:
     said = say(memory, LUNCH)[0]
     assert learned(memory) == []
     made = memory.corrections.add(TALK, said, "keep")
-    (atom,) = memory.list(ANNA).items
+    (atom,) = memory.list(ANNA, exact=True).items
     assert atom.text == f"anna: {LUNCH}"
     assert atom.id in made.changed
     assert memory.status().due_messages == 0
@@ -74,9 +74,9 @@ def test_a_keep_learns_what_was_passed_over(memory: Memory) -> None:
 
 def test_another_kind_is_a_new_version(memory: Memory) -> None:
     say(memory, WORK)
-    (before,) = memory.list(ANNA).items
+    (before,) = memory.list(ANNA, exact=True).items
     memory.corrections.add(ANNA, before.id, "decision")
-    (after,) = memory.list(ANNA).items
+    (after,) = memory.list(ANNA, exact=True).items
     assert isinstance(after, eunoe.Atom)
     assert (after.label, after.text, after.source) == ("decision", before.text, before.source)  # type: ignore[union-attr]
     assert [version.label for version in memory.history(ANNA, after.id)] == ["fact", "decision"]
@@ -92,7 +92,7 @@ def test_a_message_that_still_waits_is_formed_as_it_was_corrected(memory: Memory
 
 def test_a_memory_is_dropped_in_every_stream_and_kept_again(memory: Memory) -> None:
     say(memory, WORK)
-    (atom,) = memory.list(ANNA).items
+    (atom,) = memory.list(ANNA, exact=True).items
     memory.corrections.add(ANNA, atom.id, "drop")
     assert learned(memory) == learned(memory, TALK) == []
     kept = memory.corrections.add(ANNA, atom.id, "keep")
@@ -104,7 +104,7 @@ def test_a_memory_is_dropped_in_every_stream_and_kept_again(memory: Memory) -> N
 
 def test_what_was_archived_at_another_time_is_not_brought_back_with_a_memory(memory: Memory) -> None:
     say(memory, WORK)
-    (atom,) = memory.list(ANNA).items
+    (atom,) = memory.list(ANNA, exact=True).items
     memory.corrections.add(ANNA, atom.id, "drop")
     memory.streams.unarchive(ANNA, atom.id)
     memory.corrections.add(ANNA, atom.id, "drop")
@@ -179,8 +179,8 @@ def test_a_removed_correction_counts_no_more(memory: Memory) -> None:
 
 def test_it_is_no_memory(memory: Memory) -> None:
     made = memory.corrections.add(TALK, say(memory, LUNCH)[0], "drop")
-    assert memory.recall(ANNA, LUNCH, expired=True) == []
-    assert memory.list(ANNA).items == ()
+    assert memory.recall(ANNA, LUNCH, expired=True, exact=True) == []
+    assert memory.list(ANNA, exact=True).items == ()
     assert memory.status().facts == 0
     for verb in (memory.streams.unarchive, lambda scope, id: memory.corrections.add(scope, id, "keep")):
         with pytest.raises(InputError, match="is a correction"):
@@ -271,19 +271,19 @@ def test_a_long_message_is_corrected_by_what_says_most(memory: Memory) -> None:
 def test_what_waits_for_review_is_kept_by_a_correction(memory: Memory) -> None:
     memory.streams.configure(ANNA, review="all")
     lunch = say(memory, WORK, LUNCH)[1]
-    (atom,) = memory.list(ANNA).items
-    assert memory.recall(ANNA, "nurse") == []
+    (atom,) = memory.list(ANNA, exact=True).items
+    assert memory.recall(ANNA, "nurse", exact=True) == []
     memory.corrections.add(ANNA, atom.id, "keep")
-    assert [hit.text for hit in memory.recall(ANNA, "nurse")] == [f"anna: {WORK}"]
+    assert [hit.text for hit in memory.recall(ANNA, "nurse", exact=True)] == [f"anna: {WORK}"]
     memory.corrections.add(TALK, lunch, "keep")
-    assert [hit.text for hit in memory.recall(ANNA, "pasta", limit=1)] == [f"anna: {LUNCH}"]
+    assert [hit.text for hit in memory.recall(ANNA, "pasta", limit=1, exact=True)] == [f"anna: {LUNCH}"]
 
 
 @pytest.mark.parametrize("forget", ["message", "memory", "everything", "person"])
 def test_it_is_forgotten_with_the_words(path: Path, forget: str) -> None:
     with eunoe.open(path, llm="none", form=False) as memory:
         said = say(memory, WORK)[0]
-        (atom,) = memory.list(ANNA).items
+        (atom,) = memory.list(ANNA, exact=True).items
         memory.corrections.add(ANNA, atom.id, "decision")
         assert memory.corrections.list(ANNA)
         calls: dict[str, Callable[[], eunoe.ForgetReport]] = {

@@ -42,8 +42,8 @@ class TestNotes:
         memory.remember("agent=cook/tenant=acme/user=anna", "Anna likes tea.")
         acme, own = memory.restricted("acme"), memory.restricted("acme", ANNA)
         for restricted in (acme, own):
-            assert "agent=cook" in restricted.recall(ANNA, "tea").notes[0]
-            assert "bolt" not in str(restricted.recall(ANNA, "tea").notes)
+            assert "agent=cook" in restricted.recall(ANNA, "tea", exact=True).notes[0]
+            assert "bolt" not in str(restricted.recall(ANNA, "tea", exact=True).notes)
         assert memory.restricted("acme", "agent=cook").list("agent=cook/session=s1").notes == ()
 
     @pytest.mark.parametrize("near", [ANNA, "tenant=acme", "agent=cook/tenant=acme", "tenant=bolt/user=anna"])

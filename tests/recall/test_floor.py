@@ -40,7 +40,7 @@ def shift_of(turns, question, scopes=1):
             memory.observe(name, said)
         searcher = memory._engine.searcher
         with searcher.indexes.borrow([eunoe.Scope.parse(name) for name in names]) as held:
-            return floor_shift([index for _, index in held], question, 0.0, None)
+            return floor_shift([each.index for each in held], question, 0.0, None)
 
 
 def test_in_a_small_memory_nothing_is_added():

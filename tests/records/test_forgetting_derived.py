@@ -53,7 +53,7 @@ def say(memory, *messages, scope=TALK):
 
 
 def ids(memory, scope):
-    return [item.id for item in memory.list(scope, limit=1000, retired=True).items]
+    return [item.id for item in memory.list(scope, limit=1000, retired=True, exact=True).items]
 
 
 def raw(path):

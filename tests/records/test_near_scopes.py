@@ -22,15 +22,19 @@ def notes_of(memory: Memory, scope: str) -> set[tuple[str, ...]]:
 
 def test_a_scope_with_fewer_keys_names_the_one_that_holds_something(memory: Memory) -> None:
     memory.remember(KAI, "Kai likes green tea.")
-    expected = "user=kai holds nothing, but agent=shop/user=kai does: name every key of the scope you mean"
-    assert notes_of(memory, "user=kai") == {(expected,)}
-    assert notes_of(memory, "user_id=kai") == {(expected,)}
+    expected = (
+        "agent=shop holds nothing, but agent=shop/user=... does: name every key of the scope you mean, or write "
+        "agent=shop/*"
+    )
+    assert notes_of(memory, "agent=shop") == notes_of(memory, "agent_id=shop") == {(expected,)}
+    assert [hit.text for hit in memory.recall("agent=shop/*", "tea")] == ["Kai likes green tea."]
 
 
 def test_a_scope_with_more_keys_names_the_one_that_holds_something(memory: Memory) -> None:
     memory.remember("user=kai", "Kai likes green tea.")
     (note,) = memory.recall("agent=shop/user=kai", "tea").notes
     assert "but user=kai does" in note
+    assert "/*" not in note
 
 
 @pytest.mark.parametrize("scope", ["agent=shop/user=kai", "user=lea", "agent=bank/user=kai", "project=shop"])
@@ -59,14 +63,14 @@ def test_other_users_are_not_named(memory: Memory) -> None:
 def test_a_forgotten_scope_is_not_named(memory: Memory) -> None:
     memory.remember(KAI, "Kai likes green tea.")
     memory.forget(KAI, everything=True)
-    assert memory.recall("user=kai", "tea").notes == ()
+    assert memory.recall("agent=shop", "tea").notes == ()
 
 
 def test_a_forgotten_scope_is_not_named_for_what_another_scope_holds(memory: Memory) -> None:
     memory.remember(KAI, "Kai likes green tea.")
     memory.remember("agent=bank/user=lea", "Lea likes coffee.")
     memory.forget(KAI, everything=True)
-    assert memory.recall("user=kai", "tea").notes == ()
+    assert memory.recall("agent=shop", "tea").notes == ()
 
 
 @pytest.mark.in_process
@@ -82,7 +86,7 @@ def test_a_scope_that_an_older_store_keeps_under_another_key_is_named(memory: Me
 def test_odd_names_are_compared_as_they_are(memory: Memory) -> None:
     memory.remember({"agent": "a%b_c", "user": "kai/lea"}, "Odd names.")
     memory.remember({"agent": "axbyc", "user": "kai"}, "Other names.")
-    (note,) = memory.recall({"user": "kai/lea"}, "names").notes
+    (note,) = memory.recall({"user": "kai/lea"}, "names", exact=True).notes
     assert "agent=a%b_c/user=kai/lea" in note
     assert memory.recall({"user": "%"}, "names").notes == ()
     assert memory.recall({"user": "KAI"}, "names").notes == ()
@@ -94,8 +98,8 @@ def test_an_empty_answer_costs_no_more_the_more_scopes_there_are(
     monkeypatch.setattr(near_scopes, "_MAX_STREAMS", 3)
     for number in range(5):
         memory.remember(f"agent=a{number}/user=u{number}", "words")
-    assert "agent=a1/user=u1" in memory.recall("user=u1", "words").notes[0]
-    assert memory.recall("user=u4", "words").notes == ()
+    assert "agent=a1/user=u1" in memory.recall("user=u1", "words", exact=True).notes[0]
+    assert memory.recall("user=u4", "words", exact=True).notes == ()
 
 
 def test_values_of_keys_that_may_name_people_are_not_shown() -> None:

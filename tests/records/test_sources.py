@@ -97,7 +97,7 @@ def test_what_is_formed_rests_on_the_conversation_it_came_from(path):
         memory.observe(talk, ["I am allergic to peanuts.", "Please call me Ann.", "I live in Turin.", "My dog is Bo."])
         memory.form(talk)
         owner = eunoe.Scope.parse("agent=cook/user=anna")
-        facts = memory.list(owner).items
+        facts = memory.list(owner, exact=True).items
         names = {source for fact in facts for source in fact.source}
         said = {source_name(talk, item.id, owner) for item in memory.list(talk, kinds=["message"]).items}
         assert names

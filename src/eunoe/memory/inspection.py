@@ -263,6 +263,4 @@ def _parse_within(within: ScopeLike | None, keys: Mapping[str, str]) -> Scope | 
         scope = Scope.of(within)
     except ScopeError as error:
         raise InputError(f"within: {error}") from None
-    if keys:
-        raise InputError("name the scope once: by its keys, or as within")
-    return scope
+    return (scope.extended(keys).everything if scope.within else scope.extended(keys)) if keys else scope
