@@ -3,8 +3,8 @@
     python tests/soak/scopes.py --pairs 1000000 --processes 2
 
 Each scope holds a word that no other has. A model that lies puts every word it was ever shown into every stream that it
-is asked about, every summary and every query. Then each scope is read by every verb and by the agent's tool, and the
-words in what comes back are compared with those it may see.
+is asked about, every summary and every query. Then each scope is read by every verb and by the agent's tool: as it is,
+exactly, and with everything within. The words in what comes back are compared with those that it means and may see.
 """
 
 from __future__ import annotations
@@ -104,6 +104,15 @@ def may_see(reader: Scope, owner: Scope) -> bool:
     return "session" not in theirs or theirs["session"] == mine.get("session")
 
 
+def means(asked: Scope, owner: Scope) -> bool:
+    """Whether a verb that reads is asked for what a scope holds: a user's scope is asked for everything within, any
+    other for itself alone unless it says so, and a tenant is never crossed."""
+    mine, theirs = dict(asked.pairs), dict(owner.pairs)
+    if asked.within or "user" in mine:
+        return mine.items() <= theirs.items() and mine.get("tenant") == theirs.get("tenant")
+    return mine == theirs
+
+
 def fill(memory: Memory, scopes: Sequence[Scope]) -> None:
     for scope in scopes:
         word = secret_of(scope)
@@ -117,21 +126,22 @@ def fill(memory: Memory, scopes: Sequence[Scope]) -> None:
             memory.summaries.consolidate(scope)
 
 
-def strict_views(memory: Memory, scope: Scope) -> Iterator[tuple[str, str]]:
-    """What shows a scope itself and nothing else."""
+def strict_views(memory: Memory, scope: Scope, exact: bool) -> Iterator[tuple[str, str]]:
+    """What shows what a scope means, and nothing else."""
     for recipe in ("default", "lexical", "associative"):
-        hits = memory.recall(scope, QUESTION, limit=50, recipe=recipe)  # type: ignore[arg-type]
+        hits = memory.recall(scope, QUESTION, limit=50, recipe=recipe, exact=exact)  # type: ignore[arg-type]
         yield f"recall {recipe}", f"{[(hit.text, hit.source) for hit in hits]} {hits.notes}"
-    yield "list", str([item.text for item in memory.list(scope, limit=500, retired=True).items])
-    yield "by_files", str([atom.text for atom in memory.by_files(scope, ["a.py"])])
-    yield "history", str([atom.text for atom in memory.history(scope, "f1")])
-    try:
-        near = memory.graph.neighbours(scope, "Bruno")
-        yield "graph", f"{[each.text for each in near.passages]} {[each.name for each in near.entities]}"
-    except EunoeError as error:
-        yield "graph", str(error)
+    yield "list", str([item.text for item in memory.list(scope, limit=5000, retired=True, exact=exact).items])
+    recent = memory.recent(within=scope, limit=5000, retired=True, exact=exact).items
+    yield "recent", str([(item.text, item.scope) for item in recent])
+    yield "by_files", str([atom.text for atom in memory.by_files(scope, ["a.py"], exact=exact)])
+    for read in (memory.history, memory.get, memory.graph.neighbours):
+        try:
+            yield read.__name__, str(read(scope, "Bruno" if read == memory.graph.neighbours else "f1", exact=exact))
+        except EunoeError as error:
+            yield read.__name__, str(error)
     file = io.StringIO()
-    memory.admin.export(scope, file)
+    memory.admin.export(scope, file, exact=exact)
     yield "export", file.getvalue()
 
 
@@ -149,16 +159,26 @@ def shared_views(memory: Memory, scope: Scope, words: str) -> Iterator[tuple[str
 def look(memory: Memory, scopes: Sequence[Scope], choose: random.Random) -> tuple[int, list[str]]:
     """Read every scope by every verb; return the pairs that were compared, and what was seen that must not be."""
     owners = {secret_of(scope): scope for scope in scopes}
-    pairs, faults = 0, []
+    pairs, faults, streams = 0, list[str](), memory.scopes()
     for scope in scopes:
-        asked = choose.sample(sorted(owners), min(3, len(owners)))
-        views = [(name, text, False) for name, text in strict_views(memory, scope)]
-        views += [(name, text, True) for name, text in shared_views(memory, scope, f"secret {' '.join(asked)}")]
-        for name, text, is_shared in views:
+        words = choose.sample(sorted(owners), min(3, len(owners)))
+        for asked, exact in ((scope, False), (scope.everything, False), (scope, True)):
+            # The conversations that a stream was formed from are its own.
+            meant = [each for each in streams if (each == scope if exact else means(asked, each))]
+            allowed = {owner for owner in scopes for each in meant if owner == each or _feeds(owner, each)}
+            allowed |= {owner for owner in scopes for each in meant if may_see(each, owner)}
+            for name, text in strict_views(memory, asked, exact):
+                seen = {owners[word] for word in SECRET.findall(text) if word in owners}
+                faults += [f"{name} of {asked} shows {owner}" for owner in seen - allowed]
+                if name in ("list", "recent", "export"):
+                    faults += [f"{name} of {asked} lacks {owner}" for owner in {*meant} & {*scopes} - seen]
+        is_whole = "user" in scope.pairs and "session" not in scope.pairs
+        for name, text in shared_views(memory, scope, f"secret {' '.join(words)}"):
             seen = {owners[word] for word in SECRET.findall(text) if word in owners}
-            # What a stream was formed from is its own: it rests on conversations of the same user, agent and place.
             wrong = [owner for owner in seen if owner != scope and not may_see(scope, owner)]
-            wrong = [owner for owner in wrong if not (is_shared is False and _feeds(owner, scope))]
+            if is_whole and name in ("look_up", "tool"):
+                within = [each for each in streams if means(scope, each)]
+                wrong = [owner for owner in wrong if not any(may_see(each, owner) or owner == each for each in within)]
             faults += [f"{name} of {scope} shows {owner}" for owner in wrong]
         pairs += len(scopes) - 1
     return pairs, faults

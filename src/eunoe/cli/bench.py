@@ -21,6 +21,7 @@ from eunoe.bench.learning import learning_views, run_learning_bench
 from eunoe.bench.multihop import SIZES, multihop_views, run_multihop_bench
 from eunoe.bench.peers import PEERS
 from eunoe.bench.recall import recall_views, run_recall_bench
+from eunoe.bench.sessions import MEMORIES, run_sessions_bench, sessions_views
 from eunoe.bench.technical_set import run_technical_bench, technical_views
 from eunoe.cli.command import Call, MisuseError, Reply, command
 from eunoe.cli.options import RecipeOption, argument
@@ -147,6 +148,17 @@ def cold(
     with _status_line() as progress:
         result = run_cold_bench(chosen, progress)
     return Reply(result, *cold_views(result))
+
+
+@command("eunoe bench sessions", without=("store", "embedder"))
+def sessions(
+    call: Call,
+    memories: Annotated[int, typer.Option(min=1000, help="How many there are of the user.")] = MEMORIES,
+) -> Reply:
+    """Measure what a recall over all of a user costs, by the number of their sessions."""
+    with _status_line() as progress:
+        result = run_sessions_bench(memories=memories, progress=progress)
+    return Reply(result, *sessions_views(result))
 
 
 @command("eunoe bench langchain --turns 200", without=("store",))

@@ -260,7 +260,7 @@ class IndexCache:
                 self._read_metadata(slot.index, ItemQuery(stream.id, described=True, skip_damaged=True))
         if is_old or lacks_graph or lacks_metadata:
             # What was read from a snapshot older than the index lacks the latest: the next one applies it again.
-            slot.versions |= {stream.id: min(slot.versions[stream.id], stream.version) for stream in streams}
+            slot.versions |= {each.id: min(slot.versions.get(each.id, 0), each.version) for each in streams}
             slot.index.version = min(slot.index.version, _whole_version(streams))
             self._measure(key, slot)
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from eunoe.engine import Engine
-from eunoe.errors import InputError
+from eunoe.errors import InputError, NotFoundError
 from eunoe.memory.guard import Guard
 from eunoe.model.report import ForgetReport, Receipt
-from eunoe.model.scope import ScopeLike, Scopes
+from eunoe.model.scope import Scope, ScopeLike, Scopes
 from eunoe.model.time import TimeLike, parse_optional_time
 from eunoe.model.validation import as_list, check_flag, check_id, check_names, check_text
 from eunoe.records.expiry import expire_atoms
 from eunoe.records.forgetting import ByIds, ByPerson, Everything, Selection
+from eunoe.records.reading import find_place
 from eunoe.records.retraction import retract_messages
+
+T = TypeVar("T")
 
 
 class Amendment:
@@ -22,6 +25,16 @@ class Amendment:
 
     _engine: Engine
     _guard: Guard
+
+    def _change(self, owner: Scope, ids: Sequence[str], verb: Callable[..., T], *args: Any) -> T:
+        """Run a verb that changes what has these ids in one scope. The error says if they are elsewhere within it."""
+        try:
+            return self._engine.run(verb, *args)
+        except NotFoundError as error:
+            place = self._engine.run(find_place, self._engine.store, owner, ids)
+            if place is None:
+                raise
+            raise NotFoundError(f"{error}; {place} has it: name that scope") from error
 
     def update(self, scope: ScopeLike, /, id: str, text: str | None = None, **changes: Any) -> Receipt:
         """Close an atom and put a new one in its place; the old one stays readable.
@@ -37,7 +50,7 @@ class Amendment:
         owner = self._guard.scope(scope, "write")
         scopes = self._guard.source_scopes(changes.pop("source_scopes", ()))
         changed = self._guard.changes(changes, owner)
-        return self._engine.run(self._engine.update, owner, check_id(id), text, changed, scopes)
+        return self._change(owner, [check_id(id)], self._engine.update, owner, id, text, changed, scopes)
 
     def expire(self, scope: ScopeLike, ids: str | Iterable[str], at: TimeLike | None) -> list[Receipt]:
         """Set until when atoms hold, in place and without a new version; None means for ever.
@@ -53,7 +66,7 @@ class Amendment:
         owner = self._guard.scope(scope, "write")
         wanted = [check_id(id, "ids") for id in check_names(as_list(ids, "ids"), "ids")]
         end = parse_optional_time(at, "at")
-        return self._engine.run(expire_atoms, self._engine.store, owner, wanted, end)
+        return self._change(owner, wanted, expire_atoms, self._engine.store, owner, wanted, end)
 
     def retract(self, scope: ScopeLike, ids: str | Iterable[str], retracted: bool = True) -> list[Receipt]:
         """Take messages back that somebody edited, deleted or had answered anew; with `retracted=False` restore them.
@@ -70,12 +83,13 @@ class Amendment:
         owner = self._guard.scope(scope, "write")
         wanted = [check_id(id, "ids") for id in check_names(as_list(ids, "ids"), "ids")]
         flag = check_flag(retracted, "retracted")
-        return self._engine.run(retract_messages, self._engine.store, owner, wanted, flag)
+        return self._change(owner, wanted, retract_messages, self._engine.store, owner, wanted, flag)
 
     def pin(self, scope: ScopeLike, id: str, pinned: bool = True) -> Receipt:
         """Mark an atom or message as one that no clean-up may take, or take the mark off."""
         owner = self._guard.scope(scope, "write")
-        return self._engine.run(self._engine.pin, owner, check_id(id), check_flag(pinned, "pinned"))
+        flag = check_flag(pinned, "pinned")
+        return self._change(owner, [check_id(id)], self._engine.pin, owner, id, flag)
 
     def forget(
         self,

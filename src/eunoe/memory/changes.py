@@ -15,8 +15,18 @@ T = TypeVar("T")
 
 _READS: Final = frozenset(
     {
-        *("recall", "build", "look_up", "find_item", "find_items", "find_history", "list_page", "recent_page"),
-        *("by_files", "scopes", "status", "view"),
+        *(
+            "recall",
+            "build",
+            "look_up",
+            "find_item",
+            "find_items",
+            "find_history",
+            "find_place",
+            "list_page",
+            "recent_page",
+        ),
+        *("by_files", "find_place", "scopes", "status", "view"),
         *("streams", "presets", "read_revisions", "find_neighbourhood", "measure_graph", "counts", "check", "flush"),
         *("calls", "test_llm", "preview", "list_corrections"),
         *("acquire_lease", "renew_lease", "release_lease", "fail_lease", "list_leases", "drop_lease"),

@@ -31,6 +31,15 @@ def find_owner(store: Store, scope: Scope, id: str) -> StreamState | None:
     return store.stream(scope.alone)
 
 
+def find_place(store: Store, scope: Scope, ids: Sequence[str]) -> Scope | None:
+    """The scope within a user's that has one of these ids: told to whoever would change it in the wrong one."""
+    if "user" not in scope.pairs:
+        return None
+    with store.reading():
+        records = find_records(store, scope.everything, ids[:1])
+        return store.streams(ids=[records[0].stream])[0].scope if records else None
+
+
 def find_items(store: Store, scope: Scope, ids: Sequence[str]) -> list[Item]:
     """Those that are there, in the order of their ids."""
     found = store.find_at_once(scope.alone, ids)
