@@ -30,7 +30,14 @@ def opened(path=":memory:"):
 
 
 def everything(memory, scope, **filters):
-    return list(memory.list(scope, limit=1000, **filters).items)
+    return list(memory.list(scope, limit=1000, exact=True, **filters).items)
+
+
+def means(asked, scope):
+    """A user's scope means everything of that user; any other means itself alone."""
+    asked, scope = (dict(eunoe.Scope.parse(text)) for text in (asked, scope))
+    is_within = asked.items() <= scope.items() and asked.get("tenant") == scope.get("tenant")
+    return is_within if "user" in asked else asked == scope
 
 
 messages = st.builds(
@@ -52,16 +59,23 @@ def test_law_2_nothing_of_another_scope_comes_back(writes, word, asked):
                 ids[scope].add(memory.observe(scope, {"content": text, "id": f"m{place}"})[0].id)
             else:
                 ids[scope].add(memory.remember(scope, text, files=["src/a.py"], people=["Ben"]).id)
-        mine = set().union(*(ids[scope] for scope in asked))
-        hits = memory.recall(asked, word, limit=100)
-        assert {hit.id for hit in hits} <= mine
-        assert {str(hit.scope) for hit in hits} <= set(asked)
+        for exact in (True, False):
+            meant = {
+                scope for scope in SCOPES if scope in asked or (not exact and any(means(each, scope) for each in asked))
+            }
+            hits = memory.recall(asked, word, limit=100, exact=exact)
+            assert {hit.id for hit in hits} <= set().union(*(ids[scope] for scope in meant))
+            assert {str(hit.scope) for hit in hits} <= meant
         for scope in SCOPES:
+            whole = set().union(*(ids[each] for each in SCOPES if means(scope, each)))
             assert {item.id for item in everything(memory, scope)} == ids[scope]
-            assert {atom.id for atom in memory.by_files(scope, ["src"])} <= ids[scope]
+            assert {item.id for item in memory.list(scope, limit=1000).items} == whole
+            assert {atom.id for atom in memory.by_files(scope, ["src"], exact=True)} <= ids[scope]
+            assert {atom.id for atom in memory.by_files(scope, ["src"])} <= whole
         report = memory.forget(asked[0], person="Ben")
-        assert {*report.messages, *report.atoms} <= ids[asked[0]]
-        for scope in set(SCOPES) - {asked[0]}:
+        reached = {scope for scope in SCOPES if means(asked[0], scope)}
+        assert {*report.messages, *report.atoms} <= set().union(*(ids[scope] for scope in reached))
+        for scope in set(SCOPES) - reached:
             assert {item.id for item in everything(memory, scope)} == ids[scope]
 
 

@@ -24,7 +24,7 @@ def test_a_change_closes_what_it_changes_alone(before: list[str], change: str, g
         for text, day in [*((text, "2024-03-01") for text in before), (change, "2024-05-01")]:
             session.observe({"role": "user", "speaker": "Anna", "content": text, "time": day})
             session.form()
-        texts = [atom.text for atom in memory.list(ANNA).items]
+        texts = [atom.text for atom in memory.list(ANNA, exact=True).items]
         memory.summaries.consolidate(ANNA)
         context = session.context().static
     assert not any(gone in text for text in texts)
@@ -84,4 +84,4 @@ def test_what_is_past_nearly_so_or_anothers_closes_nothing(known: str, said: str
             scope = f"agent=cook/session=s{number}/user=anna"
             memory.observe(scope, {"role": "user", "content": text, "time": f"2024-0{number}-01"})
             memory.form(scope)
-        assert f"anna: {known}" in [atom.text for atom in memory.list("agent=cook/user=anna").items]
+        assert f"anna: {known}" in [atom.text for atom in memory.list("agent=cook/user=anna", exact=True).items]

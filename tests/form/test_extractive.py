@@ -446,7 +446,7 @@ def test_the_newer_of_two_contradictions_is_left(older: str, newer: str, left: i
             scope = f"agent=cook/session=s{number}/user=anna"
             memory.observe(scope, {"role": "user", "content": said, "time": f"2024-0{number}-01"})
             memory.form(scope)
-        kept = [atom.text for atom in memory.list("agent=cook/user=anna").items]
+        kept = [atom.text for atom in memory.list("agent=cook/user=anna", exact=True).items]
     assert kept == [f"anna: {said}" for said in (older, newer)][-left:]
 
 
@@ -456,7 +456,7 @@ def test_what_else_a_contradicted_sentence_says_is_left_too() -> None:
             scope = f"agent=cook/session=s{number}/user=anna"
             memory.observe(scope, {"role": "user", "content": said, "time": f"2024-0{number}-01"})
             memory.form(scope)
-        newer, rest = [atom.text for atom in memory.list("agent=cook/user=anna").items]
+        newer, rest = [atom.text for atom in memory.list("agent=cook/user=anna", exact=True).items]
     assert newer == "anna: I don't like coffee anymore."
     assert "my sister Ida" in rest
     assert rest.endswith("(until 2024-02-01)")

@@ -63,7 +63,7 @@ def forget_elsewhere(path: Path, scope: Scope, *ids: str) -> None:
 
 
 def texts(memory: Memory, *scopes: Scope) -> str:
-    return "\n".join(item.text for scope in scopes for item in memory.list(scope, retired=True).items)
+    return "\n".join(item.text for scope in scopes for item in memory.list(scope, retired=True, exact=True).items)
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "in another process"])
@@ -119,7 +119,7 @@ def test_a_summary(path: Path, whole: bool) -> None:
         with opened(path, ScriptedLlm(model)) as memory:
             if whole:
                 memory.summaries.write(ANNA, "Anna is allergic to peanuts.", author="anna")
-                act = lambda: other.forget(ANNA, everything=True)  # noqa: E731
+                act = lambda: other.forget(ANNA, everything=True, exact=True)  # noqa: E731
             else:
                 id = memory.remember(ANNA, "Anna is allergic to peanuts.", kind="observation").id
                 act = lambda: other.forget(ANNA, id)  # noqa: E731

@@ -73,7 +73,7 @@ def attempts(path: Path) -> list[int]:
 
 
 def kept(memory: Memory, scope: Scope) -> list[str]:
-    return sorted(item.text for item in memory.list(scope, kinds=["fact", "observation"]).items)
+    return sorted(item.text for item in memory.list(scope, kinds=["fact", "observation"], exact=True).items)
 
 
 def test_one_call_forms_all_streams_and_a_second_run_finds_nothing_to_do(path: Path) -> None:
@@ -85,7 +85,7 @@ def test_one_call_forms_all_streams_and_a_second_run_finds_nothing_to_do(path: P
         assert not report.failed
         assert [prompt.operation for prompt in model.prompts] == ["extraction", "consolidation"]
         assert kept(memory, TALK) == kept(memory, ANNA) == sorted(SAID)
-        sources = {item.source for item in memory.list(ANNA).items}
+        sources = {item.source for item in memory.list(ANNA, exact=True).items}
         assert sources == {(f"@{TALK}#{receipt.id}",) for receipt in receipts}
         assert report.consolidated == (ANNA,)
         assert memory.form(TALK).messages == 0
@@ -136,7 +136,7 @@ def test_a_model_that_fails_at_any_step_leaves_all_due_and_the_next_run_complete
         assert not second.failed
         assert first.messages + second.messages == 3
         assert kept(memory, ANNA) == sorted(SAID)
-        assert len(memory.list(ANNA, kinds=["observation"]).items) == 3
+        assert len(memory.list(ANNA, kinds=["observation"], exact=True).items) == 3
         assert memory.summaries.revisions(ANNA)[-1].current
         assert memory.status().failing == memory.status().due_messages == 0
 
@@ -215,7 +215,9 @@ def test_what_a_model_never_answers_well_is_formed_without_it_in_the_end(
         assert report.failed[0].endswith("after 3 attempts, formed without the model")
         assert report.failed[0] in caplog.text
         assert any("peanuts" in text for text in kept(memory, ANNA))
-        assert {item.metadata["author"] for item in memory.list(ANNA, kinds=["observation"]).items} == {"extractive"}
+        assert {item.metadata["author"] for item in memory.list(ANNA, kinds=["observation"], exact=True).items} == {
+            "extractive"
+        }
         assert (memory.status().due_messages, memory.status().failing) == (0, 0)
         assert memory.form(TALK) == FormReport()
         assert len(model.prompts) == 6
@@ -522,7 +524,7 @@ def test_a_stream_keeps_no_more_than_its_limit(path: Path) -> None:
             lines = [f"I bought boat number {number * 5 + n} in 19{number}{n}." for n in range(5)]
             memory.observe("user=anna", lines)
             memory.form("user=anna")
-        living = memory.list("user=anna", kinds=["fact", "observation"]).items
-        everything = memory.list("user=anna", kinds=["fact", "observation"], retired=True).items
+        living = memory.list("user=anna", kinds=["fact", "observation"], exact=True).items
+        everything = memory.list("user=anna", kinds=["fact", "observation"], retired=True, exact=True).items
         assert len(living) == 3
         assert len(everything) > 3

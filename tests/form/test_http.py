@@ -136,7 +136,7 @@ def memory(path: Path, server: Server) -> Iterator[Memory]:
 
 
 def atoms(memory: Memory, scope: str) -> list[Any]:
-    return list(memory.list(scope, kinds=["fact", "observation"]).items)
+    return list(memory.list(scope, kinds=["fact", "observation"], exact=True).items)
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -52,7 +52,7 @@ def test_what_one_session_learns_reaches_the_user(path: Path) -> None:
     with opened(path) as memory:
         memory.observe(talk(1), said(1))
         memory.admin.process_cold_sessions(idle=0)
-        assert any("peanuts" in item.text for item in memory.list({"agent": "cook", "user": "anna"}).items)
+        assert any("peanuts" in item.text for item in memory.list({"agent": "cook", "user": "anna"}, exact=True).items)
 
 
 def test_one_failing_session_does_not_stop_the_others(path: Path) -> None:
@@ -157,7 +157,7 @@ def test_quiet_sessions_are_tidied_by_their_settings(path: Path) -> None:
         memory.streams.configure(user, keep_best=2)
         memory.observe(talk(1), [{"role": "assistant", "content": text} for text in said(1)])
         assert not memory.admin.process_cold_sessions(idle=0).failed
-        assert len(memory.list(user, kinds=["fact"]).items) == 2
+        assert len(memory.list(user, kinds=["fact"], exact=True).items) == 2
 
 
 def test_a_fault_in_one_session_is_reported_with_its_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -200,7 +200,7 @@ def test_the_living_one_is_the_newest_by_time_in_every_order_of_arrival(tmp_path
         assert text == offers[-1].text
         versions = memory.history(ANNA, atom.id)
         assert {version.text for version in versions} == {offer.text for offer in offers}
-        everything = memory.list(ANNA, limit=1000, retired=True).items
+        everything = memory.list(ANNA, limit=1000, retired=True, exact=True).items
         assert sorted(item.id for item in everything) == sorted(version.id for version in versions)
         assert versions[-1].id == atom.id
         sources = {source for version in versions for source in version.source}
@@ -423,7 +423,7 @@ def test_what_is_left_after_forgetting_is_one_line_of_history(tmp_path_factory, 
         gone = data.draw(st.sets(st.integers(0, len(cities) - 1), min_size=1, max_size=len(cities) - 1))
         memory.forget(TALK, ids=[f"m{day}" for day in gone])
         living = list(conversation.open_atoms().values())
-        everything = memory.list(ANNA, limit=1000, retired=True).items
+        everything = memory.list(ANNA, limit=1000, retired=True, exact=True).items
         assert len(living) == (1 if everything else 0)
         for atom in living:
             versions = memory.history(ANNA, atom.id)
@@ -478,7 +478,7 @@ def test_remembering_with_a_key_follows_the_time_that_is_given(memory, order):
     for place in order:
         city, start = cities[place]
         memory.remember("user=anna", f"Anna lives in {city}.", valid_from=start, metadata={"memory_key": "home"})
-    [living] = memory.list("user=anna").items
+    [living] = memory.list("user=anna", exact=True).items
     assert living.text == "Anna lives in Bern."
     versions = memory.history("user=anna", living.id)
     assert [version.text.split()[-1] for version in versions] == ["Paris.", "Rome.", "Bern."]

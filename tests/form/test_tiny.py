@@ -52,7 +52,9 @@ def opened(tiny_llm: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> Callab
 
 
 def atoms(memory: Memory) -> list[Any]:
-    return [item for scope in (TALK, ANNA) for item in memory.list(scope, kinds=["fact", "observation"]).items]
+    return [
+        item for scope in (TALK, ANNA) for item in memory.list(scope, kinds=["fact", "observation"], exact=True).items
+    ]
 
 
 def check_sources(memory: Memory) -> None:

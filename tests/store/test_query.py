@@ -66,6 +66,7 @@ class Stock:
     def matches(self, query: ItemQuery, record: Record) -> bool:
         checks = {
             "stream": lambda value: record.stream == value,
+            "streams": lambda value: record.stream in value,
             "kinds": lambda value: record.kind in value,
             "labels": lambda value: record.label in value,
             "ids": lambda value: record.id in value,
@@ -137,6 +138,7 @@ LABELS = ("", "plan", "correction")
 QUERIES = st.builds(
     ItemQuery,
     stream=optional(st.integers(0, 3)),
+    streams=optional(st.lists(st.integers(0, 3), max_size=3)),
     kinds=lists(st.sampled_from(KINDS)),
     labels=lists(st.sampled_from(LABELS)),
     ids=lists(st.integers(0, SIZE).map(lambda number: f"id {number}")),

@@ -43,7 +43,7 @@ def fill(memory):
     memory.update(ANNA, "home", "Anna lives in Rome.", kind="observation")
     memory.remember(ANNA, "the same words", id="alive")
     forgotten = memory.remember(ANNA, "the same words")
-    gone = [item.id for item in memory.list(ANNA, limit=99).items if "gone" in item.text]
+    gone = [item.id for item in memory.list(ANNA, limit=99, exact=True).items if "gone" in item.text]
     memory.forget(ANNA, [*gone, forgotten.id])
     memory.remember({"user": "ben", "agent": "a/b%c"}, "Ben's own.")
 
@@ -113,20 +113,20 @@ def test_the_log_goes_on_where_it_was(exported):
 def test_a_gap_at_the_end_is_not_given_away(tmp_path):
     with eunoe.open(tmp_path / "one.db", embedder="none") as memory:
         memory.observe(ANNA, ["a", "secret"])
-        memory.forget(ANNA, memory.list(ANNA).items[1].id)
+        memory.forget(ANNA, memory.list(ANNA, exact=True).items[1].id)
         memory.admin.export(ANNA, tmp_path / "all.jsonl")
     with eunoe.open(tmp_path / "two.db", embedder="none") as memory:
         memory.admin.import_(tmp_path / "all.jsonl")
         for turn in (["a", "secret", "b"], ["a", "secret", "b", "c"], ["a", "secret", "b", "c"]):
             memory.observe(ANNA, turn)
-        assert [item.text for item in memory.list(ANNA).items] == ["a", "b", "c"]
+        assert [item.text for item in memory.list(ANNA, exact=True).items] == ["a", "b", "c"]
 
 
 def test_merging_into_a_store_that_has_a_log_of_its_own(exported):
     with eunoe.open(exported / "two.db", embedder=embed) as memory:
         memory.observe(ANNA, [f"own {number}" for number in range(5)])
         memory.admin.import_(exported / "all.jsonl")
-        messages = memory.list(ANNA, kinds="message", limit=99).items
+        messages = memory.list(ANNA, kinds="message", limit=99, exact=True).items
         assert len({message.position for message in messages}) == len(messages)
         assert [receipt.outcome for receipt in memory.observe(ANNA, "and on")] == ["stored"]
 
@@ -284,7 +284,7 @@ def test_a_bad_line_is_named_and_the_lines_before_it_are_kept(memory, bad, reaso
         memory.admin.import_([GOOD, "\n", bad, line()])
     assert str(caught.value).startswith("line 3: ")
     assert "\n" not in str(caught.value)
-    assert [item.text for item in memory.list(ANNA).items] == ["good"]
+    assert [item.text for item in memory.list(ANNA, exact=True).items] == ["good"]
 
 
 def test_lines_written_by_hand_need_no_key(memory):
@@ -410,7 +410,7 @@ def test_versions_are_linked_past_those_that_were_forgotten_here(tmp_path, forgo
     with open_store(path) as memory:
         report = memory.admin.import_(export)
         assert (report.stored, report.forgotten) == (len(left), len(forgotten))
-        (last,) = memory.list(ANNA).items
+        (last,) = memory.list(ANNA, exact=True).items
         history = memory.history(ANNA, last.id)
         assert [item.text for item in history] == [f"Anna lives in {place}." for place in left]
         assert [item.superseded_by for item in history] == [*(item.id for item in history[1:]), ""]
@@ -428,10 +428,10 @@ def test_links_that_form_a_circle_end_somewhere(memory):
     ]
     memory.forget(ANNA, [memory.remember(ANNA, f"Anna lives in {id}.").id for id in "ab"])
     assert memory.admin.import_(lines).stored == 1
-    assert [(item.id, item.superseded_by) for item in memory.list(ANNA).items] == [("c", "")]
+    assert [(item.id, item.superseded_by) for item in memory.list(ANNA, exact=True).items] == [("c", "")]
     memory.admin.import_([text.replace(ANNA, "user=ben") for text in lines])
     memory.forget("user=ben", "c")
-    assert not memory.list("user=ben", retired=True).items
+    assert not memory.list("user=ben", retired=True, exact=True).items
 
 
 @pytest.mark.parametrize("user_first", [False, True])
@@ -451,7 +451,7 @@ def test_what_was_formed_from_a_forgotten_message_stays_away(tmp_path, user_firs
         memory.forget(talk, said[0])
         report = memory.admin.import_(tmp_path / "export.jsonl")
         assert (report.stored, report.forgotten) == (1, 2)
-        assert [(item.text, item.source) for item in memory.list(ANNA).items] == [
+        assert [(item.text, item.source) for item in memory.list(ANNA, exact=True).items] == [
             ("Anna is ill or well.", (f"@{talk}#{said[1]}",))
         ]
         assert memory.admin.import_(tmp_path / "export.jsonl").stored == 0

@@ -240,8 +240,8 @@ def test_a_conversation_formed_before_the_move_is_not_formed_again(memory, other
     assert memory.form(TALK).messages == 3
     memory.observe(TALK, ["I moved to Rome last week."])
     other.admin.import_(lines_of(memory))
-    before = [item.id for item in memory.list(ANNA, limit=99).items]
-    assert [item.id for item in other.list(ANNA, limit=99).items] == before
+    before = [item.id for item in memory.list(ANNA, limit=99, exact=True).items]
+    assert [item.id for item in other.list(ANNA, limit=99, exact=True).items] == before
     assert other.form(TALK).messages == 1
     assert other.form(TALK).messages == 0
 
@@ -258,7 +258,7 @@ def test_messages_that_name_a_session_which_is_incognito_here_stay_away(memory, 
     other.streams.set_incognito(f"{ANNA}/session=s9")
     report = other.admin.import_(lines_of(memory))
     assert (report.stored, report.forgotten) == (1, 1)
-    assert [item.text for item in other.list(ANNA).items] == ["Hello."]
+    assert [item.text for item in other.list(ANNA, exact=True).items] == ["Hello."]
 
 
 def test_what_was_formed_here_is_not_due_again(memory, other):
@@ -309,7 +309,7 @@ def test_each_group_of_sources_still_bears_the_atom_out_alone(memory, other):
     other.forget(ANNA, f"{ANNA} 0")
     assert other.get(ANNA, "tea").source == (f"{ANNA} 1", f"{ANNA} 2")
     other.forget(ANNA, f"{ANNA} 2")
-    assert [item.id for item in other.list(ANNA).items] == [f"{ANNA} 1"]
+    assert [item.id for item in other.list(ANNA, exact=True).items] == [f"{ANNA} 1"]
 
 
 def observations(memory, *ids):
@@ -482,7 +482,7 @@ def test_a_bad_line_is_named_and_changes_nothing(other, line, reason):
     with pytest.raises(InputError, match=reason) as caught:
         other.admin.import_([first, json.dumps(line)])
     assert str(caught.value).startswith("line 2: ")
-    assert [item.text for item in other.list(ANNA).items] == ["first"]
+    assert [item.text for item in other.list(ANNA, exact=True).items] == ["first"]
     assert other.summaries.revisions(ANNA) == []
 
 
