@@ -199,3 +199,19 @@ def test_a_question_about_a_user_looks_into_all_that_is_theirs(memory: Memory) -
     assert {hit.text[-9:] for hit in memory.look_up("agent=cook/user=anna", question)} == {"in Turin."}
     assert memory.look_up("user=anna", question, users=["ben"]) == []
     assert "spiders" not in memory.context("agent=cook/session=s4/user=anna", question).text
+
+
+def test_what_its_user_closed_is_not_told_by_a_session(memory: Memory) -> None:
+    for scope in ("session=s1/user=anna", "user=anna"):
+        memory.remember(scope, "Anna lives in Paris.")
+    before = eunoe.model.time.utc_now()
+    (kept,) = memory.list("user=anna", exact=True).items
+    memory.update("user=anna", kept.id, "Anna lives in Rome.")
+    question = "Where does Anna live?"
+    assert [hit.text for hit in memory.recall("user=anna", question)] == ["Anna lives in Rome."]
+    assert [item.text for item in memory.list("user=anna").items] == ["Anna lives in Rome."]
+    assert [hit.text for hit in memory.recall("user=anna", question, known_at=before)] == ["Anna lives in Paris."]
+    assert [hit.text for hit in memory.recall("session=s1/user=anna", question)] == ["Anna lives in Paris."]
+    memory.remember("session=s2/user=anna", "Anna lives in Paris.")  # she moved back
+    assert len(memory.list("user=anna").items) == 2
+    assert len(memory.recall("user=anna", question)) == 2

@@ -90,6 +90,9 @@ class StreamIndex:
         """The code of each value of a column of categories."""
         self.open: Bools = np.zeros(0, np.bool_)
         """Which rows are neither retired nor in review."""
+        self.outdated: Bools | None = None
+        """Where there are several streams: which open atoms another stream held in the same words and has closed since.
+        A conversation and its user keep the same, and what changes is closed where it is known to change."""
         self.has_ends = False
         """Whether the validity of any row ends."""
         self.ids: list[str] = []
@@ -234,6 +237,7 @@ class StreamIndex:
     def _note_change(self) -> None:
         self.open = np.isnan(self.columns["retired"]) & ~self.columns["in_review"]
         self.has_ends = not np.isnan(self.columns["valid_to"]).all()
+        self.outdated = _find_outdated(self) if self.columns["stream"].any() else None
         self._layout = self._rows_by_file = None
 
     def remove(self, seqs: Collection[int]) -> None:
@@ -397,6 +401,18 @@ class ConversationLayout:
             item_counts=_item_counts(index, lengths),
             verbosity=min(excess / log(_LONG_TEXT_WORDS / _SHORT_TEXT_WORDS), 1.0),
         )
+
+
+def _find_outdated(index: StreamIndex) -> Bools:
+    columns = index.columns
+    is_atom, digests = ~index.rows_with("kind", ("message",)), columns["text_digest"]
+    closed = is_atom & ~np.isnan(columns["retired"])
+    order = np.argsort(columns["retired"][closed], kind="stable")
+    ends = dict(zip(digests[closed][order].tolist(), columns["retired"][closed][order].tolist(), strict=True))
+    outdated = np.zeros(index.rows, np.bool_)
+    for row in np.flatnonzero(is_atom & index.open & np.isin(digests, digests[closed])).tolist():
+        outdated[row] = columns["recorded"][row] < ends[int(digests[row])]
+    return outdated
 
 
 def _item_counts(index: StreamIndex, lengths: Floats) -> Floats:

@@ -56,6 +56,8 @@ class Filter:
     def mask(self, index: StreamIndex, now: float) -> Bools:
         """Which rows of an index pass; not to be written to."""
         mask = self._valid_rows(index, now)
+        if index.outdated is not None and self.as_of is None and self.known_at is None:
+            mask = mask & ~index.outdated
         for column, values in (("kind", self.kinds), ("label", self.labels), ("session", self.sessions)):
             if values is not None:
                 mask = mask & index.rows_with(column, values)

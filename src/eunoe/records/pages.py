@@ -53,8 +53,22 @@ def list_page(
         records = store.select(own) if is_simple else _choose(store, own, choice)
         notes += stream_notes(store, streams)
         next_page = seal_number(store, records[limit - 1].seq) if len(records) > limit else ""
+        shown = records[:limit]
+        if len(streams) > 1 and query.open and query.known_at is None:
+            shown = _without_outdated(store, shown, [stream.id for stream in streams])
     owners = {stream.id: stream.scope for stream in streams}
-    return Page(tuple(record.item(owners[record.stream]) for record in records[:limit]), next_page, notes)
+    return Page(tuple(record.item(owners[record.stream]) for record in shown), next_page, notes)
+
+
+def _without_outdated(store: Store, records: Sequence[Record], streams: Sequence[int]) -> list[Record]:
+    """Without the open atoms that another stream held in the same words and has closed since."""
+    identities = [record.identity for record in records if record.kind != "message"]
+    twins = store.select(ItemQuery(streams=streams, identities=identities, skip_damaged=True)) if identities else []
+    ends: dict[bytes, datetime] = {}
+    for twin in twins:
+        if twin.retired is not None:
+            ends[twin.identity] = max(twin.retired, ends.get(twin.identity, twin.retired))
+    return [record for record in records if ends.get(record.identity, record.recorded) <= record.recorded]
 
 
 def _choose(store: Store, query: ItemQuery, choice: Choice) -> list[Record]:
