@@ -14,6 +14,7 @@ import uvicorn
 from eunoe.errors import EunoeError, InputError
 from eunoe.server.app import create_app
 from eunoe.server.config import ServerConfig
+from eunoe.server.connections import Connection
 from eunoe.server.helper_process import helper_processes
 from eunoe.server.logs import LOG_FORMATS, LOG_LEVELS, configure_logs
 from eunoe.server.services import Services
@@ -62,6 +63,7 @@ def uvicorn_settings(services: Services) -> uvicorn.Config:
     """How requests are taken in."""
     return uvicorn.Config(
         create_app(services),
+        http=Connection,
         log_config=None,
         access_log=False,  # it would write whole addresses; ours names operations
         server_header=False,
