@@ -11,7 +11,6 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from eunoe import __version__
-from eunoe.client.scope import default_scope
 from eunoe.errors import EunoeError
 from eunoe.server.compat import mem0, projects
 from eunoe.server.inspector import routes as inspector
@@ -72,7 +71,7 @@ _VERSION_1 = (
 
 def create_app(services: Services) -> FastAPI:
     """The server's ASGI application. It closes the services when it stops."""
-    mcp = create_mcp_app(secret=services.owner_token.encode(), default_scope=default_scope())
+    mcp = create_mcp_app(secret=services.owner_token.encode(), max_body_bytes=services.config.max_body_bytes)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

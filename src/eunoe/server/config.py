@@ -14,6 +14,7 @@ from eunoe.server.logs import LogFormat
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8765
 _MEGABYTE: Final = 1024 * 1024
+MAX_BODY_BYTES: Final = 16 * _MEGABYTE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ class ServerConfig:
     embedder: Any = "auto"
     llm: Any = "auto"
     fast_llm: Any = None
-    max_body_bytes: int = 16 * _MEGABYTE
+    max_body_bytes: int = MAX_BODY_BYTES
     max_import_bytes: int = 4096 * _MEGABYTE
     """Of `POST /v1/import`, which is kept on disk while it comes."""
     max_text_characters: int = 1_000_000

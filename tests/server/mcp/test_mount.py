@@ -77,6 +77,20 @@ async def test_a_key_is_listed_what_it_may_call(server: LiveServer, mode: str):
         assert [tool.name for tool in (await client.list_tools()).tools] == ["recall", "context", "get", "list"]
 
 
+async def test_a_client_that_sent_too_much_is_told_and_keeps_its_session(server: LiveServer, mode: str):
+    async with connected(server, mode, server.owner) as client:
+        with pytest.raises(MCPError):
+            await client.call_tool("remember", {"text": "x" * 30_000_000, "scope": "user=anna"})
+        await call(client, "remember", text="Anna likes tea.", scope="user=anna")
+
+
+async def test_a_key_without_a_scope_must_name_one(server: LiveServer, mode: str):
+    for key in (server.owner, make_key(server), make_key(server, scopes=["user=anna", "user=ben"])):
+        async with connected(server, mode, key) as client:
+            assert "scope is missing" in await refusal(client, "remember", text="Anna likes tea.")
+    assert server.call("GET", "/v1/scopes", key=server.owner).json["scopes"] == []
+
+
 def test_strangers_are_turned_away(server: LiveServer):
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     accept = {"Accept": "application/json, text/event-stream"}

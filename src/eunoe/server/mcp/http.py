@@ -11,7 +11,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
-from eunoe.model.scope import Scope
+from eunoe.server.config import MAX_BODY_BYTES
 from eunoe.server.mcp.caller import Caller, ScopeRule
 from eunoe.server.mcp.profiles import PROFILES
 from eunoe.server.mcp.server import create_mcp_server
@@ -19,7 +19,6 @@ from eunoe.server.problems import problem
 
 _PATH: Final = "/mcp"
 _DEFAULT_PROFILE: Final = "default"
-_MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 
 
 class McpApp:
@@ -28,13 +27,8 @@ class McpApp:
     The request's state holds the caller: their memory, their rights and their key.
     """
 
-    def __init__(self, secret: bytes, default_scope: Scope | None) -> None:
-        self._default_scope = default_scope
-        self._managers = {name: self._manager(name, secret) for name in PROFILES}
-
-    def _manager(self, profile: str, secret: bytes) -> StreamableHTTPSessionManager:
-        server = create_mcp_server(self._find_caller, profile=profile, secret=secret)
-        return StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=_MAX_BODY_BYTES)
+    def __init__(self, secret: bytes, max_body_bytes: int) -> None:
+        self._managers = {name: _manager(name, secret, max_body_bytes) for name in PROFILES}
 
     @property
     def routes(self) -> list[Route]:
@@ -54,25 +48,27 @@ class McpApp:
             return await response(scope, receive, send)
         return await manager.handle_request(scope, receive, send)
 
-    def _find_caller(self, request: Any) -> Caller:
-        found = request.scope["state"]["caller"]
-        key = found.key
-        default = self._default_scope if not (key.tenant or key.scopes) else None
-        if len(key.scopes) == 1:
-            default = key.scopes[0]
-        return Caller(
-            lambda: found.memory, rights=found.rights, scopes=ScopeRule(default), id=key.id, tenant=key.tenant
-        )
+
+def _manager(profile: str, secret: bytes, max_body_bytes: int) -> StreamableHTTPSessionManager:
+    server = create_mcp_server(_find_caller, profile=profile, secret=secret)
+    return StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=max_body_bytes)
 
 
-def create_mcp_app(*, secret: bytes, default_scope: Scope | None = None) -> McpApp:
+def _find_caller(request: Any) -> Caller:
+    found = request.scope["state"]["caller"]
+    key = found.key
+    default = key.scopes[0] if len(key.scopes) == 1 else None
+    return Caller(lambda: found.memory, rights=found.rights, scopes=ScopeRule(default), id=key.id, tenant=key.tenant)
+
+
+def create_mcp_app(*, secret: bytes, max_body_bytes: int = MAX_BODY_BYTES) -> McpApp:
     """The application.
 
     Args:
         secret: signs the tokens of previews; the same for all processes behind one proxy.
-        default_scope: whose memory is meant where the owner of the store names no scope.
+        max_body_bytes: whoever mounts it refuses longer bodies before, in the words of its other routes.
     """
-    return McpApp(secret, default_scope)
+    return McpApp(secret, max_body_bytes)
 
 
 def _profile_of(path: str) -> str:

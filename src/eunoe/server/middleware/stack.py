@@ -26,7 +26,7 @@ def add_middleware(app: FastAPI, services: Services) -> None:
     app.add_middleware(
         BodyLimitMiddleware,
         max_bytes=config.max_body_bytes,
-        max_bytes_by_path={"/v1/import": config.max_import_bytes},
+        max_import_bytes=config.max_import_bytes,
     )
     app.add_middleware(PathSegmentsMiddleware)
     app.add_middleware(AddressMiddleware, addresses=addresses)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Coroutine
 from math import isfinite
@@ -16,6 +17,9 @@ from eunoe.errors import InputError
 from eunoe.server.config import ServerConfig
 
 _MAX_DEPTH: Final = 64
+_MAX_FIELDS: Final = 100
+_SHORT_BYTES: Final = 64 * 1024
+"""A longer body is read beside the event loop, which answers others meanwhile."""
 _MAX_QUERY_DIGITS: Final = 18
 
 
@@ -23,16 +27,10 @@ class JsonRequest(Request):
     """A request whose JSON means one thing only."""
 
     async def json(self) -> Any:
-        body = await self.body()
-        try:
-            value = read_json(body)
-        except InputError as error:
-            raise HTTPException(400, str(error)) from None
-        try:
-            check_limits(value, self.app.state.services.config)
-        except InputError as error:
-            raise HTTPException(422, str(error)) from None
-        return value
+        body, config = await self.body(), self.app.state.services.config
+        if len(body) > _SHORT_BYTES:
+            return await asyncio.to_thread(_read, body, config)
+        return _read(body, config)
 
 
 class JsonRoute(APIRoute):
@@ -46,6 +44,18 @@ class JsonRoute(APIRoute):
             return await handle(JsonRequest(request.scope, request.receive))
 
         return handle_strictly
+
+
+def _read(body: bytes, config: ServerConfig) -> Any:
+    try:
+        value = read_json(body)
+    except InputError as error:
+        raise HTTPException(400, str(error)) from None
+    try:
+        check_limits(value, config)
+    except InputError as error:
+        raise HTTPException(422, str(error)) from None
+    return value
 
 
 def json_router(tag: str) -> APIRouter:
@@ -77,6 +87,8 @@ def check_limits(value: Any, config: ServerConfig) -> None:
     """Refuse a text, a list or a page that is larger than the server takes."""
     if not isinstance(value, dict):
         return
+    if len(value) > _MAX_FIELDS:  # each that is not known would be an error to tell of
+        raise InputError(f"the body has {len(value):,} fields: no request has more than {_MAX_FIELDS}")
     limit = value.get("limit")
     if isinstance(limit, int) and limit > config.max_page:
         raise InputError(f"limit is {limit:,}: at most {config.max_page:,} are given at once")
