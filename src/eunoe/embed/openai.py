@@ -13,6 +13,8 @@ _PUBLIC_URL: Final = "https://api.openai.com/v1"
 _PATH: Final = "/embeddings"
 _BATCH_TEXTS: Final = 128
 _BATCH_CHARACTERS: Final = 200_000
+_MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
+"""Of a whole batch, with vectors of 16,000 numbers."""
 _QUERY_ATTEMPTS: Final = 2
 """A question is asked while someone waits, and is answered without vectors when this fails."""
 
@@ -40,7 +42,8 @@ class OpenAIEmbedder(CheckedEmbedder):
         key = find_key(api_key, "OPENAI_API_KEY", EmbedderError)
         if not key and base == _PUBLIC_URL:
             raise EmbedderError("api.openai.com needs a key: set OPENAI_API_KEY or pass api_key")
-        self._server = Endpoint(base, {"Authorization": f"Bearer {key}"} if key else {}, key=key, timeout=timeout)
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._server = Endpoint(base, headers, key=key, timeout=timeout, max_answer_bytes=_MAX_ANSWER_BYTES)
 
     def _embed_texts(self, texts: list[str]) -> list[Any]:
         starts = [text.lstrip()[: self._max_characters] for text in texts]

@@ -15,6 +15,8 @@ from eunoe.llm.price import Price, call_cost, configured_price
 from eunoe.net.endpoint import Endpoint, EndpointError, check_base_url, find_key
 
 _ATTEMPTS: Final = 4
+_MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
+"""Some hundred thousand tokens, more than any answer of ours; read as JSON it takes some fifty times as much memory."""
 _TIMEOUT_VARIABLE: Final = "EUNOE_LLM_TIMEOUT"
 _DEFAULT_TIMEOUT_SECONDS: Final = 120.0
 _REFUSED_STATUSES: Final = (400, 404, 415, 422, 501)
@@ -76,6 +78,7 @@ class RemoteLlm(ABC):
             key=key,
             timeout=timeout or _default_timeout(),
             attempts=attempts,
+            max_answer_bytes=_MAX_ANSWER_BYTES,
             find_reason=find_reason,
         )
 

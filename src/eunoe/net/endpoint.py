@@ -44,6 +44,7 @@ class Endpoint:
         key: str = "",
         timeout: float = 30.0,
         attempts: int = 5,
+        max_answer_bytes: int,
         find_reason: Callable[[str], str] = str,
     ) -> None:
         self.base = base
@@ -51,6 +52,7 @@ class Endpoint:
         self._key = key
         self._timeout = timeout
         self._attempts = attempts
+        self._max_answer_bytes = max_answer_bytes
         self._find_reason = find_reason
 
     def request(self, path: str, body: Any = None, attempts: int = 0, max_seconds: float | None = None) -> bytes:
@@ -63,8 +65,10 @@ class Endpoint:
                 return self._send(url, data, end)
             except EndpointError as error:
                 left -= 1
-                wait = min(max(pause, error.retry_after or 0.0), _MAX_PAUSE_SECONDS)
-                if error.retry_after is None or not left or wait >= end - _clock():
+                asked = inf if error.retry_after is None else error.retry_after
+                wait = max(min(pause, _MAX_PAUSE_SECONDS), asked)
+                # Who asks for a longer pause than an answer may take is asked again by the next call.
+                if not left or asked > min(self._timeout, _MAX_PAUSE_SECONDS) or wait >= end - _clock():
                     raise
             _sleep(wait)
             pause *= 2
@@ -76,27 +80,26 @@ class Endpoint:
     def _send(self, url: str, data: bytes | None, end: float) -> bytes:
         """Return the whole answer, within the time limit even when it comes drop by drop."""
         limit = min(self._timeout, max(end - _clock(), 0.001))
-        deadline, parts = _clock() + limit, []
+        deadline = _clock() + limit
         try:
             with _opener.open(urllib.request.Request(url, data, self._headers), timeout=limit) as response:
-                while part := response.read1():
-                    parts.append(part)
-                    if _clock() > deadline:
-                        raise TimeoutError(f"no whole answer within {limit} s")
+                answer = _read(response, self._max_answer_bytes, deadline)
+                if len(answer) > self._max_answer_bytes:
+                    raise EndpointError(f"{url} answered more than {self._max_answer_bytes:,} bytes")
                 if response.length:
                     raise http.client.IncompleteRead(b"", response.length)
         except urllib.error.HTTPError as error:
             with error:
-                raise self._refusal(url, error) from None
+                raise self._refusal(url, error, deadline) from None
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", None) or error
             message = f"{url} cannot be reached: {type(reason).__name__}: {reason}"
             raise EndpointError(message, retry_after=0.0) from error
-        return b"".join(parts)
+        return answer
 
-    def _refusal(self, url: str, error: urllib.error.HTTPError) -> EndpointError:
+    def _refusal(self, url: str, error: urllib.error.HTTPError, deadline: float) -> EndpointError:
         try:
-            refusal = self._without_key(error.read(_MAX_REFUSAL_BYTES))
+            refusal = self._without_key(_read(error, _MAX_REFUSAL_BYTES, deadline)[:_MAX_REFUSAL_BYTES])
         except (OSError, http.client.HTTPException):
             refusal = "(the answer broke off)"
         wish = error.headers.get("Retry-After") or ""  # in seconds; its date form and nonsense count as none
@@ -118,6 +121,16 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 _opener = urllib.request.build_opener(_NoRedirect)
+
+
+def _read(response: Any, most: int, deadline: float) -> bytes:
+    """Read an answer to its end, or until it is longer than asked for."""
+    answer = bytearray()
+    while len(answer) <= most and (part := response.read1()):
+        answer += part
+        if _clock() > deadline:
+            raise TimeoutError("no whole answer in time")
+    return bytes(answer)
 
 
 def check_base_url(url: str, error: type[EunoeError]) -> str:
