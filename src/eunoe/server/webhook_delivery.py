@@ -17,6 +17,7 @@ from urllib.parse import SplitResult, urlsplit
 from eunoe.errors import EunoeError, InputError
 
 _TIMEOUT_SECONDS: Final = 10.0
+_GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
 _INSIDE: Final = "the webhook's host is inside this network: only the owner of the store may name one"
 
 
@@ -57,7 +58,7 @@ def find_address(url: SplitResult, allow_private: bool) -> Address:
     except (OSError, UnicodeError):
         raise DeliveryError("the host of the webhook is not known") from None
     ips = [str(info[4][0]) for info in found]
-    if not allow_private and not all(ipaddress.ip_address(ip).is_global for ip in ips):
+    if not allow_private and not all(map(_is_public, ips)):
         raise DeliveryError(_INSIDE)
     return Address(url, ips[0], port)
 
@@ -68,9 +69,16 @@ def _names_this_network(host: str) -> bool:
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:
-        return not ipaddress.ip_address(_dotted(name)).is_global
+        return not _is_public(_dotted(name))
     except ValueError:
         return False
+
+
+def _is_public(ip: str) -> bool:
+    """Whether an address is one machine of the internet, and no other way to write one inside, as NAT64 has it."""
+    address = ipaddress.ip_address(ip)
+    is_unicast = address in _GLOBAL_UNICAST if address.version == 6 else not address.is_multicast
+    return address.is_global and is_unicast
 
 
 def _dotted(host: str) -> str:
