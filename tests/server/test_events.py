@@ -17,7 +17,7 @@ from tests.support.live_server import LiveServer, StartServer
 from tests.support.waiting import wait_until
 
 import eunoe
-from eunoe.errors import EunoeError, InputError
+from eunoe.errors import InputError
 from eunoe.server.events import Feed
 from eunoe.server.webhook_delivery import check_url
 
