@@ -11,6 +11,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 from tests.support.mcp_client import ANNA, SECRET, Connect, call, refusal
 
 from eunoe.server.mcp.caller import Caller, ScopeRule
+from eunoe.server.mcp.knowledge_graph import KnowledgeGraph
 from eunoe.server.mcp.reference_file import import_graph
 from eunoe.server.mcp.server import create_mcp_server
 
@@ -87,6 +88,33 @@ async def test_what_does_not_exist_cannot_be_tied_or_described(connect_graph, me
         assert "Entity with name Bob not found" in await refusal(client, "add_observations", observations=observations)
         assert await refusal(client, "create_entities", entities=[{"name": "Alice"}])
     assert not memory.scopes()
+
+
+async def test_of_parallel_creates_one_is_told_that_it_created(connect_graph):
+    results = []
+
+    async def create(client: Client, number: int) -> None:
+        entity = {**ALICE, "observations": [f"says {number}"]}
+        results.append((await call(client, "create_entities", entities=[entity]))["entities"])
+
+    async with connect_graph() as client:
+        async with anyio.create_task_group() as group:
+            for number in range(8):
+                group.start_soon(create, client, number)
+        (created,) = [entities for entities in results if entities]
+        assert await call(client, "read_graph") == {"entities": created, "relations": []}
+
+
+async def test_what_another_process_stored_meanwhile_is_not_told_as_created(connect_graph, memory):
+    async with connect_graph() as client:
+        await fill(client)
+    graphs = [KnowledgeGraph(memory, ANNA), KnowledgeGraph(memory, ANNA)]  # both read before either writes
+    bob, likes = {**ALICE, "name": "Bob"}, {"from": "Acme", "to": "Alice", "relationType": "likes"}
+    addition = {"entityName": "Acme", "contents": ["is old"]}
+    assert [graph.create_entities([bob]) for graph in graphs] == [[bob], []]
+    assert [graph.create_relations([likes]) for graph in graphs] == [[likes], []]
+    added = [graph.add_observations([addition])[0]["addedObservations"] for graph in graphs]
+    assert added == [["is old"], []]
 
 
 async def test_deleting_takes_what_belongs_to_it_and_it_may_come_back(connect_graph):

@@ -85,31 +85,30 @@ class KnowledgeGraph:
         for entity in entities:
             if entity["name"] not in known:
                 new.setdefault(entity["name"], entity)
-        created = [dict(entity) for entity in new.values()]
-        self._keep(node for entity in created for node in _entity_nodes(entity))
-        return created
+        kept = self._keep(node for entity in new.values() for node in _entity_nodes(entity))
+        return [dict(entity) for entity in new.values() if node_id(ENTITY, entity) in kept]
 
     def create_relations(self, relations: Iterable[Node], strict: bool = True) -> list[dict[str, Any]]:
         """Those that are new. If strict, both ends must be there."""
         wanted = list(relations)
         if strict:
             self._check_names(name for each in wanted for name in (each["from"], each["to"]))
-        created = self._new(RELATION, wanted)
-        self._keep((RELATION, node) for node in created)
-        return created
+        new = self._new(RELATION, wanted)
+        kept = self._keep((RELATION, node) for node in new)
+        return [node for node in new if node_id(RELATION, node) in kept]
 
     def add_observations(self, additions: Iterable[Node]) -> list[dict[str, Any]]:
         """For each entity those that are new."""
         wanted = list(additions)
         self._check_names(each["entityName"] for each in wanted)
-        results, nodes = [], []
-        for each in wanted:
-            new = self._new(OBSERVATION, [_observation(each["entityName"], text) for text in each["contents"]])
-            nodes += [(OBSERVATION, node) for node in new]
-            added = [node["content"] for node in new]
-            results.append({"entityName": each["entityName"], "addedObservations": added})
-        self._keep(nodes)
-        return results
+        news = [
+            self._new(OBSERVATION, [_observation(each["entityName"], text) for text in each["contents"]])
+            for each in wanted
+        ]
+        kept = self._keep((OBSERVATION, node) for new in news for node in new)
+        added = ([node["content"] for node in new if node_id(OBSERVATION, node) in kept] for new in news)
+        names = (each["entityName"] for each in wanted)
+        return [{"entityName": name, "addedObservations": texts} for name, texts in zip(names, added, strict=True)]
 
     def delete_entities(self, names: Iterable[str]) -> list[str]:
         """Remove entities with their observations and relations; return the names of those that were there."""
@@ -133,11 +132,13 @@ class KnowledgeGraph:
         if missing := next((name for name in names if name not in known), None):
             raise NotFoundError(f"Entity with name {missing} not found: create it first")
 
-    def _keep(self, nodes: Iterable[tuple[str, Node]]) -> None:
+    def _keep(self, nodes: Iterable[tuple[str, Node]]) -> set[str]:
+        """Store nodes; return the ids of those that nobody else has stored since the graph was read."""
         items = [_item(label, node) for label, node in nodes]
         receipts = self._memory.remember_many(self._scope, items)
         if refused := [item for item, receipt in zip(items, receipts, strict=True) if receipt.outcome == "forgotten"]:
             raise InputError(f"the user had {show(refused[0]['text'])} forgotten; it was not stored again")
+        return {receipt.id for receipt in receipts if receipt.outcome == "stored"}
 
     def _remove(self, ids: Iterable[str]) -> int:
         there = {id for nodes in self._ids.values() for id in nodes}

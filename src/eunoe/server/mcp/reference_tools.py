@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -11,6 +12,8 @@ from eunoe.server.mcp.tool import Answer, Tool, ToolCall, as_json
 
 GRAPH_URI: Final = "memory://knowledge-graph"
 _MAX_QUERY_CHARACTERS: Final = 2048
+_TURNS: Final = tuple(threading.Lock() for _ in range(64))
+"""Two graphs seldom share one."""
 
 
 def _string(description: str) -> dict[str, Any]:
@@ -106,6 +109,16 @@ def _open_nodes(call: ToolCall) -> Answer:
     return _graph_answer(_graph(call).open(call.arguments["names"]))
 
 
+def _in_turn(change: Callable[[ToolCall], Answer]) -> Callable[[ToolCall], Answer]:
+    """Changes of one graph come one after the other: each begins by reading what is there."""
+
+    def run(call: ToolCall) -> Answer:
+        with _TURNS[hash(call.scope) % len(_TURNS)]:
+            return change(call)
+
+    return run
+
+
 def _tool(
     run: Callable[[ToolCall], Answer], description: str, right: Right, result: dict[str, Any], **arguments: Any
 ) -> Tool:
@@ -115,7 +128,7 @@ def _tool(
         name=name,
         title=name.replace("_", " ").title(),
         description=description,
-        run=run,
+        run=run if right == "read" else _in_turn(run),
         right=right,
         arguments=arguments,
         required=tuple(arguments),
