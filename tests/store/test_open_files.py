@@ -68,6 +68,14 @@ def empty(path: Path, other: Path) -> None:
     os.truncate(path, 0)
 
 
+def cut_in_half(path: Path, other: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def cut_last_byte(path: Path, other: Path) -> None:
+    os.truncate(path, path.stat().st_size - 1)
+
+
 def delete(path: Path, other: Path) -> None:
     path.unlink()
 
@@ -85,6 +93,8 @@ CHANGES = [
     overwrite,
     overwrite_with_old_times,
     empty,
+    cut_in_half,
+    cut_last_byte,
     delete,
     move_away,
     write_noise,
@@ -136,6 +146,49 @@ def test_what_was_acknowledged_is_kept_when_the_file_is_gone(path, other, change
     assert kept.name in str(caught.value)
     assert kept.stat().st_mode & 0o777 == 0o600
     assert read_texts(kept) == ["one", "two"]
+
+
+@pytest.mark.parametrize("change", [cut_in_half, cut_last_byte])
+def test_what_was_read_before_is_kept_when_the_file_is_cut(path, other, change):
+    with eunoe.open(path, embedder="none", form=False) as memory:
+        memory.observe(ANNA, ["one", "two"])
+        assert len(memory.list(ANNA).items) == 2
+        change(path, other)
+        with pytest.raises(ReplacedStoreError, match="cut short") as caught:
+            memory.observe(ANNA, "three")
+    kept = [file for file in rescued(path) if "-wal" not in file.name]
+    assert kept[0].name in str(caught.value)
+    assert read_texts(kept[0]) == ["one", "two"]
+
+
+def test_a_smaller_file_that_only_its_log_makes_whole_is_not_cut(path):
+    """Another process has vacuumed it and written on, and a checkpoint of that is under way."""
+    with (
+        eunoe.open(path, embedder="none", form=False) as memory,
+        closing(sqlite3.connect(path, isolation_level=None)) as process,
+        closing(sqlite3.connect(path, isolation_level=None)) as reader,
+    ):
+        fill_table(process, "large", 300)
+        process.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        memory.observe(ANNA, "one")
+        process.execute("DROP TABLE large")
+        process.execute("VACUUM")
+        process.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        fill_table(process, "small", 50)
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM small").fetchone()
+        process.execute("INSERT INTO small VALUES ('more')")
+        process.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        os.truncate(path, path.stat().st_size - 20 * 4096)  # as if these were still to come
+        memory.observe(ANNA, "two")
+        assert [item.text for item in memory.list(ANNA).items] == ["one", "two"]
+
+
+def fill_table(connection: sqlite3.Connection, name: str, pages: int) -> None:
+    connection.execute(f"CREATE TABLE {name} (text)")
+    with connection:
+        connection.execute("BEGIN")
+        connection.executemany(f"INSERT INTO {name} VALUES (?)", [("x" * 4000,)] * pages)
 
 
 def test_a_file_that_was_moved_has_everything(path, other):

@@ -87,7 +87,7 @@ def check_log(path: Path) -> None:
         try:
             header = _log_header(log)
             stamp = read_stamp(path)
-            stamps = [stamp for page in _log_pages(log) for stamp in _stamps_in(page)]
+            stamps = [stamp for _, page in _log_pages(log) for stamp in _stamps_in(page)]
         except (FileNotFoundError, sqlite3.DatabaseError):
             return  # opening it will tell
         if not stamps or _continues(stamps, stamp):
@@ -116,15 +116,23 @@ def _log_header(log: Path) -> bytes:
         return file.read(LOG_HEADER_BYTES)
 
 
-def _log_pages(log: Path) -> Iterator[bytes]:
-    """The pages in a log that were written since it was last begun anew."""
+def log_page_numbers(log: Path) -> list[int]:
+    """Which pages of the file a log holds; none if it is gone."""
+    try:
+        return [number for number, _ in _log_pages(log)]
+    except FileNotFoundError:
+        return []
+
+
+def _log_pages(log: Path) -> Iterator[tuple[int, bytes]]:
+    """The pages in a log that were written since it was last begun anew, each with its number."""
     with log.open("rb") as file:
         header = file.read(LOG_HEADER_BYTES)
         page_bytes, salt = int.from_bytes(header[8:12]), header[16:24]
         while frame := file.read(_FRAME_HEADER_BYTES):
             if frame[8:16] != salt:
                 return
-            yield file.read(page_bytes)
+            yield int.from_bytes(frame[:4]), file.read(page_bytes)
 
 
 def _stamps_in(page: bytes) -> Iterator[FileStamp]:

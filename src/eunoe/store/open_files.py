@@ -7,12 +7,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from eunoe.store.file_bytes import FileKey, file_key, read_start
-from eunoe.store.file_stamp import FileStamp, log_path, read_stamp
+from eunoe.store.file_bytes import FileKey, file_key, file_stat, read_start
+from eunoe.store.file_stamp import FileStamp, log_page_numbers, log_path, read_stamp
 from eunoe.store.migrations import APPLICATION_ID
 
 _HEADER_BYTES: Final = 100
 _MAGIC: Final = b"SQLite format 3\x00"
+_PAGE_BYTES_PLACE: Final = slice(16, 18)
+_PAGES_PLACE: Final = slice(28, 32)
+_LOCK_BYTE: Final = 1 << 30
+"""On the page that has it nothing is ever written."""
+_LOOKS: Final = 3
+"""Another process may make the file smaller, by a VACUUM, between two looks, hardly three times in a row."""
 _VERSION_PLACE: Final = slice(60, 64)
 _APPLICATION_ID_PLACE: Final = slice(68, 72)
 
@@ -39,6 +45,10 @@ class FileReplacedError(FilesChangedError):
 
 class FileOverwrittenError(FilesChangedError):
     """The file has other content than this store wrote into it."""
+
+
+class FileCutError(FileOverwrittenError):
+    """The end of the file is missing."""
 
 
 class LogRemovedError(FilesChangedError):
@@ -92,9 +102,24 @@ class OpenFiles:
             stamp = read_stamp(self.path)
         if self._stamp and (self._is_foreign(header) or (stamp and not _follows(stamp, self._stamp))):
             raise FileOverwrittenError
+        if self._seen and seen[1] < self._seen[1] and self._is_cut():
+            raise FileCutError
         # A checkpoint that others interrupt leaves a file that only its log makes whole: it is looked at again.
         if stamp or self._stamp is None:
             self._seen, self._stamp, self._version = seen, stamp, header[_VERSION_PLACE]
+
+    def _is_cut(self) -> bool:
+        """Whether pages are missing at its end. Those that no checkpoint has moved into it yet are in the log."""
+        for _ in range(_LOOKS):
+            header = read_start(self.key, _HEADER_BYTES)
+            page_bytes, pages = int.from_bytes(header[_PAGE_BYTES_PLACE]), int.from_bytes(header[_PAGES_PLACE])
+            logged = set(log_page_numbers(self.log))
+            missing = range(file_stat(self.key).st_size // page_bytes + 1, pages + 1)
+            if all(page in logged or page == _LOCK_BYTE // page_bytes + 1 for page in missing):
+                return False
+            if read_start(self.key, _HEADER_BYTES) == header:
+                return True
+        return False
 
     def _is_foreign(self, header: bytes) -> bool:
         """Whether it begins in another way than any checkpoint leaves it."""

@@ -14,6 +14,7 @@ from eunoe.store import file_bytes
 from eunoe.store.file_checks import file_size
 from eunoe.store.open_files import (
     Companions,
+    FileCutError,
     FileOverwrittenError,
     FileReplacedError,
     FilesChangedError,
@@ -35,6 +36,9 @@ def rescue(
     name = files.path.name
     if isinstance(change, FileOverwrittenError):
         what = "was overwritten while it was open"
+        if isinstance(change, FileCutError):  # the connection at work has read most of it
+            kept = _copy_aside(connections[-1], files.path)
+            what = f"was cut short while it was open; what could still be read is kept as {kept}"
         return f"{what}; its log is kept as {_set_log_aside(files.log)}" if file_size(files.log) else what
     if isinstance(change, FileReplacedError):
         is_saved = _empty_log(connections[0], truncate=not has_others(files.companions(), opened))
