@@ -81,7 +81,7 @@ def _copy_aside(connection: sqlite3.Connection, path: Path) -> str:
         with closing(sqlite3.connect(aside)) as copy:
             connection.backup(copy)
             copy.execute("PRAGMA journal_mode = DELETE")
-            found = copy.execute("PRAGMA integrity_check").fetchone()[0]
+            found = copy.execute("PRAGMA integrity_check(1)").fetchone()[0]
     except (OSError, sqlite3.Error) as error:
         return f"nothing, for it could not be read or written ({error})"
     return aside.name if found == "ok" else f"{aside.name}, which is damaged ({found})"
