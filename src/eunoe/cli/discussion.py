@@ -216,6 +216,7 @@ def _update_reply(report: UpdateReport, taken: LogReport) -> Reply:
         "restored messages": len(taken.restored),
         "chunks made": report.made,
         "chunks made again": report.redone,
+        "chunks with nothing to remember": report.nothing,
         "chunks failed": len(report.failed),
         "chunks held": report.held,
         "messages waiting": report.waiting,

@@ -82,6 +82,7 @@ def update_discussion(
         made=sum(each.made for each in chunks),
         redone=sum(each.redone for each in chunks),
         failed=list_failures(memory.leases.list(scope)),
+        nothing=sum(each.nothing for each in chunks),
         waiting=sum(each.waiting for each in chunks),
         held=sum(each.held for each in chunks),
         summary=revision,

@@ -42,6 +42,7 @@ class ChunkUpdate:
     """Whether all chunks are to be cut and made anew."""
     made: int = 0
     redone: int = 0
+    nothing: int = 0
     waiting: int = 0
     held: int = 0
     notes: list[str] = field(default_factory=list)
@@ -102,9 +103,10 @@ class ChunkUpdate:
             if outcome in ("made", "nothing"):
                 self._end_former(plan, work.messages)
             self.held += outcome == "held"
+            self.nothing += outcome == "nothing"
             self.made += outcome == "made" and work.record is None
             self.redone += outcome == "made" and work.record is not None
-            failures = failures + 1 if outcome == "failed" else 0 if outcome == "made" else failures
+            failures = failures + 1 if outcome == "failed" else 0 if outcome in ("made", "nothing") else failures
             if self.progress:
                 self.progress(self.kind, number, len(plan.work))
             if failures >= _MAX_FAILURES and number < len(plan.work):
