@@ -2,7 +2,9 @@
 
 import json
 import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -51,6 +53,27 @@ def test_the_status_of_a_discussion(memory: eunoe.Memory) -> None:
     assert (status.chunk_memories, status.waiting, status.summary > 0) == (4, 0, True)
     assert status.keyword_memories > 0
     assert not status.is_empty
+
+
+def test_the_status_names_files_that_cannot_be_written_until_they_are(memory: eunoe.Memory, tmp_path: Path) -> None:
+    trip = Discussion(memory, "trip", "anna")
+    trip.update(chat(6), SMALL, files_dir=tmp_path)
+    [database] = tmp_path.rglob("vector_memory.db")
+    with closing(sqlite3.connect(database)) as connection:
+        connection.executescript("DROP TABLE memories_fts; CREATE VIEW memories_fts AS SELECT 1 AS title;")
+    for _ in range(2):
+        trip.update(chat(20), SMALL, files_dir=tmp_path)
+        assert [(each.name, str(database) in each.error) for each in trip.status().other_failures] == [("files", True)]
+    database.unlink()
+    trip.update(chat(20), SMALL, files_dir=tmp_path)
+    assert trip.status().other_failures == ()
+
+
+def test_what_has_nothing_to_remember_does_not_wait(memory: eunoe.Memory) -> None:
+    trip, llm = Discussion(memory, "trip", "anna"), ScriptedLlm(["Nothing to remember.", "Anna went to four towns."])
+    report = trip.update(chat(10), replace(SMALL, memory_kinds=("chunk_memory",)), find_model=lambda *_: llm)
+    assert (report.made, report.nothing, report.failed) == (1, 1, ())
+    assert (trip.status().waiting, trip.status().chunk_memories) == (0, 1)
 
 
 def test_messages_of_imported_memories_do_not_wait(memory: eunoe.Memory, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ class DiscussionStatus:
     failed: tuple[ChunkFailure, ...] = ()
     """Chunks of which no memory could be made so far."""
     other_failures: tuple[LeaseStatus, ...] = ()
-    """What else failed: the summary, condensation, the state document."""
+    """What else failed: the summary, condensation, the state document, files that cannot be written."""
     in_progress: tuple[str, ...] = ()
     """What somebody works on at the moment."""
     import_conflict: str = ""
