@@ -17,7 +17,8 @@ from eunoe.discussion import Discussion, DiscussionSettings, discussion_ids
 from eunoe.discussion.atoms import chunk_memories, keyword_memories
 from eunoe.discussion.documents.state_document import StateDocument
 from eunoe.discussion.documents.summary import current_summary
-from eunoe.discussion.files import import_discussion
+from eunoe.discussion.files import Layout, import_discussion, import_folder
+from eunoe.discussion.scope import discussion_scope
 from eunoe.discussion.settings import (
     AuthorSettings,
     ChunkSettings,
@@ -117,9 +118,21 @@ def test_a_deleted_discussion_leaves_the_others_alone(memory: eunoe.Memory) -> N
 
 
 def test_a_name_that_is_no_id_is_refused(memory: eunoe.Memory) -> None:
-    for id in ("", ".", "..", "a/b", "x" * 129):
+    for id in ("", ".", "..", "a/b", "x" * 201):
         with pytest.raises(InputError, match="discussion"):
             Discussion(memory, id)
+
+
+@pytest.mark.parametrize("id", ["Unsere Reise", "Köln & Zürich", "東京", "100%", "ä" * 100])
+@pytest.mark.parametrize("layout", ["folders", "flat"])
+def test_a_discussion_may_be_called_anything_that_a_file_can(
+    memory: eunoe.Memory, tmp_path: Path, id: str, layout: Layout
+) -> None:
+    Discussion(memory, id).update(chat(20), SMALL, files_dir=tmp_path, layout=layout)
+    assert (discussion_ids(memory), Discussion(memory, id).status().chunk_memories) == ([id], 4)
+    with eunoe.open(":memory:", embedder="none", llm="none") as other:
+        [done] = import_folder(other, tmp_path).discussions
+        assert (done.id, len(chunk_memories(other, discussion_scope(id)))) == (id, 4)
 
 
 class Stop(BaseException):

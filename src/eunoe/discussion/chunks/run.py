@@ -21,8 +21,8 @@ from eunoe.model.time import utc_now
 from eunoe.text.normalize import one_line
 
 ChunkOutcome = Literal["made", "nothing", "failed", "held", "paused", "moved"]
-"""`nothing`: there was nothing to remember, which is kept. `held`: somebody else makes it. `paused`: it failed a moment ago. `moved`:
-the chunk is not as it was planned any more."""
+"""`nothing`: there was nothing to remember, which is kept. `held`: somebody else makes it. `paused`: it failed a moment
+ago. `moved`: the chunk is not as it was planned any more."""
 SETTINGS: Final = "settings"
 """The field of metadata with the digest of the settings by which a memory was made."""
 _MAX_ERROR_CHARACTERS: Final = 300

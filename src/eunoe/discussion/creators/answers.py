@@ -53,7 +53,8 @@ def read_keyword_memories(answer: str) -> Answer:
     """Read objects and lists of objects: one or several, fenced or with words around them.
 
     A field that is missing or odd is mended, and a note says so. Raise NothingError if the answer has no words in its
-    JSON, and LlmError if it is no JSON, or if no object has a title or a summary. No error and no note repeats the answer's words.
+    JSON, and LlmError if it is no JSON, or if no object has a title or a summary. No error and no note repeats the
+    answer's words.
 
     >>> read_keyword_memories('{"title": "Move", "summary": "Anna moved to Rome."}').memories[0].entities
     ('Anna', 'Rome')

@@ -137,9 +137,7 @@ def searched_fields(row: Row) -> tuple[str, str, str, str, str]:
     except ValueError:
         fields = {}
     fields = fields if isinstance(fields, dict) else {}
-    title, summary, entities, phrases = (
-        _words(fields.get(name)) for name in _SEARCHED
-    )
+    title, summary, entities, phrases = (_words(fields.get(name)) for name in _SEARCHED)
     return title, summary, entities, phrases, row.text
 
 

@@ -10,7 +10,7 @@ from eunoe.discussion.retrievers.combined_search import search_discussions
 from eunoe.discussion.retrievers.conversation_search import compare_request, last_rows, search_logs
 from eunoe.discussion.retrievers.escaping import CHUNK_BREAK, RULE
 from eunoe.discussion.retrievers.keyword_index import find_matches
-from eunoe.discussion.retrievers.keyword_search import KeywordHit, KeywordQuery, search_keyword_memories
+from eunoe.discussion.retrievers.keyword_search import KeywordHit, KeywordQuery, check_limit, search_keyword_memories
 from eunoe.discussion.retrievers.keyword_terms import split_keywords
 from eunoe.discussion.retrievers.retrieval import Retrieval
 from eunoe.discussion.retrievers.views import (
@@ -114,14 +114,14 @@ class DiscussionReader:
                 from its end, not from that of the log.
         """
         logs = [log_texts(self._memory, scope) for scope in self._scopes]
-        most, hidden = check_count(limit, "limit"), check_count(lookback, "lookback", least=0)
+        most, hidden = check_limit(limit), check_count(lookback, "lookback", least=0)
         request = compare_request(logs[-1], messages, hidden) if messages else last_rows(logs[-1], hidden)
         return _retrieval(search_logs(logs, request, keywords, most), _NO_MATCH, RULE)
 
     def search_chunk_memories(self, keywords: str, limit: int = 5) -> Retrieval:
         """Chunk memories that have any of the keywords, best first."""
         views = [chunk_texts(self._memory, scope) for scope in self._scopes]
-        most = check_count(limit, "limit")
+        most = check_limit(limit)
         matches = find_matches([view.index for view in views], split_keywords(keywords), [1.0], most)
         return _retrieval((views[match.number].texts[match.row] for match in matches), _NO_MATCH, RULE)
 

@@ -75,7 +75,7 @@ READERS = sorted(NODES.keys() - WRITERS)
 
 def run(name: str, memory: eunoe.Memory | None = None, id: str = "", **extra: Any) -> str:
     workflow = Workflow.of([{"type": name, **NODES[name], **extra}])
-    environment = Environment(queue=None)
+    environment = Environment()
     return run_workflow(workflow, memory=memory, messages=CHAT, discussion_id=id, environment=environment).text
 
 
@@ -133,7 +133,7 @@ def test_null_has_the_default_when_it_is_checked_and_when_it_runs(name: str, mem
     assert check_workflow(Workflow.of([{"type": name, **NODES[name], **nulls}])).problems == []
     assert run(name, None, "", **nulls) == WITHOUT_ID[name]
     as_variable = Workflow.of({"nodes": [{"type": name, **NODES[name]}], "host_messages": None, "update_first": None})
-    environment = Environment(queue=None)
+    environment = Environment()
     result = run_workflow(as_variable, memory=memory, messages=CHAT, discussion_id="trip", environment=environment)
     assert result.text == run(name, memory, "trip", **nulls)
 
@@ -191,7 +191,8 @@ def test_a_variable_reaches_called_workflows_and_a_node_outdoes_it(memory: eunoe
         ("RecentMemorySummarizerTool", "maxTurnsToPull", "many", "maxTurnsToPull must be a whole number"),
         ("RecentMemorySummarizerTool", "customDelimiter", [1], "customDelimiter must be text"),
         ("VectorMemorySearch", "limit", "few", "limit must be a whole number"),
-        ("VectorMemorySearch", "limit", 0, "limit"),
+        ("VectorMemorySearch", "limit", 0, ""),
+        ("VectorMemorySearch", "limit", -1, "limit must be 0 or more"),
         ("VectorMemorySearch", "bm25Weights", "3,2", "bm25Weights"),
         ("VectorMemorySearch", "bm25Weights", [1, 2], "bm25Weights"),
         ("VectorMemorySearch", "bm25Weights", [1, 2, 3, 4, "x"], "bm25Weights"),

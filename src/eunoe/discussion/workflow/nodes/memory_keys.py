@@ -33,7 +33,7 @@ _LEAST: Final = {
     "maxSummaryChunksFromFile": -1,
     "lookbackStart": 0,
     "lookbackStartTurn": 0,
-    "limit": 1,
+    "limit": 0,
     "minMemoriesPerSummary": 1,
     "loopIfMemoriesExceed": 1,
     "maxResponseSizeInTokens": 1,
