@@ -70,6 +70,38 @@ def test_the_status_names_files_that_cannot_be_written_until_they_are(memory: eu
     assert trip.status().other_failures == ()
 
 
+def test_a_forgotten_memory_is_not_made_again_and_leaves_no_words(memory: eunoe.Memory) -> None:
+    trip = Discussion(memory, "trip", "anna")
+    trip.update(chat(20), SMALL)
+    gone = [chunk_memories(memory, trip.scope)[1], *keyword_memories(memory, trip.scope)[3:6]]
+    report = trip.forget(each.id for each in gone)
+    assert len(report.atoms) == 4
+    for _ in range(2):
+        assert trip.update(chat(20), SMALL).made == 0
+        left = (*chunk_memories(memory, trip.scope), *keyword_memories(memory, trip.scope))
+        assert not {each.id for each in gone} & {each.id for each in left}
+        assert "town number 7" not in current_summary(memory, trip.scope)
+    marks = [item for item in memory.list(trip.scope, limit=100).items if item.text == "Nothing to remember."]
+    assert "town" not in str([dict(item.metadata) for item in marks])
+    assert trip.rebuild(SMALL).made == 8
+    assert len(chunk_memories(memory, trip.scope)) == 4
+
+
+def test_a_prompt_is_tried_on_one_chunk_and_nothing_is_kept(memory: eunoe.Memory) -> None:
+    trip, llm = Discussion(memory, "trip", "anna"), ScriptedLlm(["Anna went to Peru.", "NOTHING"])
+    trip.update(chat(20), SMALL)
+    before = memory.list(trip.scope, limit=200).items
+    settings = DiscussionSettings(chunk_memory=ChunkSettings(author=AuthorSettings(prompt="In one line: [TextChunk]")))
+    for texts in (["Anna went to Peru."], []):
+        [trial] = trip.try_chunk(2, settings, find_model=lambda *_: llm)
+        assert [item["text"] for item in trial.made] == texts
+        assert [atom.text for atom in trial.now] == [chunk_memories(memory, trip.scope)[1].text]
+    assert llm.prompts[0].text.startswith("In one line: <TextChunk>")
+    assert (memory.list(trip.scope, limit=200).items, memory.leases.list(trip.scope)) == (before, [])
+    with pytest.raises(InputError, match="there is no chunk 0"):
+        trip.try_chunk(0, settings)
+
+
 def test_what_has_nothing_to_remember_does_not_wait(memory: eunoe.Memory) -> None:
     trip, llm = Discussion(memory, "trip", "anna"), ScriptedLlm(["Nothing to remember.", "Anna went to four towns."])
     report = trip.update(chat(10), replace(SMALL, memory_kinds=("chunk_memory",)), find_model=lambda *_: llm)

@@ -24,6 +24,8 @@ NOTHING: Final = "nothing_to_remember"
 """The label of an atom that stands for a chunk of which there is no memory."""
 NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """When an atom ends to hold that is kept and that no recall may bring back."""
+SETTINGS: Final = "settings"
+"""The field of metadata with the digest of the settings by which a memory was made."""
 _PAGE: Final = 1000
 _BORROWED: Final = "borrowed"
 _FIELDS: Final = ("title", "entities", "key_phrases", "topics", "sentiment")
@@ -63,6 +65,13 @@ def keyword_memory_item(memory: KeywordMemory) -> dict[str, Any]:
 def nothing_item() -> dict[str, Any]:
     """What `Memory.remember_many` takes for a chunk with nothing to remember."""
     return {"text": "Nothing to remember.", "label": NOTHING, "valid_to": NEVER}
+
+
+def nothing_after(atom: Atom) -> dict[str, Any]:
+    """The same for the chunk of a memory that is to be forgotten."""
+    kept = {name: atom.metadata[name] for name in ("chunk", "place", SETTINGS) if name in atom.metadata}
+    id = f"{Chunk(**kept['chunk']).name}:none"
+    return {**nothing_item(), "id": id, "source": own_source(atom), "metadata": kept}
 
 
 def is_nothing(atom: Atom) -> bool:

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
-from eunoe.discussion.atoms import NOTHING, nothing_item
+from eunoe.discussion.atoms import NOTHING, SETTINGS, nothing_item
 from eunoe.discussion.authors import Author, NothingError, says_nothing
 from eunoe.discussion.chunks.plan import ChunkWork
 from eunoe.discussion.chunks.records import is_made, read_chunk
@@ -23,8 +23,6 @@ from eunoe.text.normalize import one_line
 ChunkOutcome = Literal["made", "nothing", "failed", "held", "paused", "moved"]
 """`nothing`: there was nothing to remember, which is kept. `held`: somebody else makes it. `paused`: it failed a moment
 ago. `moved`: the chunk is not as it was planned any more."""
-SETTINGS: Final = "settings"
-"""The field of metadata with the digest of the settings by which a memory was made."""
 _MAX_ERROR_CHARACTERS: Final = 300
 
 
@@ -54,7 +52,7 @@ class ChunkRun:
             # What has no author where it could have one is made of the words of the chat, in no time.
             is_quick = self.author is None and self.creator.prompts is not None
             with nullcontext() if is_quick else leases.renewing(self.scope, lease):
-                items = self._create(work)
+                items = self.create(work)
             written = items or [{**self._complete(nothing_item(), work, 1), "label": NOTHING}]
             self.memory.remember_many(self.scope, written, replace=True, again=True, lease=lease)
             return "made" if items else "nothing"
@@ -87,7 +85,8 @@ class ChunkRun:
         planned = work.record.chunk if work.record and made[0].id in known else None
         return read_chunk(made[0].metadata) == planned
 
-    def _create(self, work: ChunkWork) -> list[dict[str, Any]]:
+    def create(self, work: ChunkWork) -> list[dict[str, Any]]:
+        """What a chunk becomes; nothing is written."""
         call = CreatorCall(self.memory, self.scope, work.chunk, work.messages, self.author, self.notes)
         try:
             made = self.creator.make(call) or ()

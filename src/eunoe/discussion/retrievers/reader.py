@@ -21,6 +21,7 @@ from eunoe.discussion.retrievers.views import (
     summary_text,
 )
 from eunoe.discussion.scope import DEFAULT_USER, discussion_ids, discussion_scope
+from eunoe.discussion.token_limit import fit
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 from eunoe.model.validation import check_count
@@ -58,11 +59,11 @@ class DiscussionReader:
         others = discussion_ids(memory, user) if across_discussions else []
         return cls(memory, [*(discussion_scope(id, user) for id in others if id != discussion_id), own])
 
-    def recent(self, count: int = 3) -> Retrieval:
-        """The latest chunk memories, the latest last; -1 for all."""
+    def recent(self, count: int = 3, tokens: int = 0) -> Retrieval:
+        """The latest chunk memories, the latest last; -1 for all. `tokens`: those that fit; 0 for no limit."""
         count = check_count(count, "count", least=ALL)
         texts = self._chunk_texts()
-        return _retrieval(texts if count == ALL else texts[max(0, len(texts) - count) :], _NO_MEMORIES)
+        return _within(texts if count == ALL else texts[max(0, len(texts) - count) :], _NO_MEMORIES, tokens)
 
     def first(self, count: int = 5) -> Retrieval:
         """The first chunk memories."""
@@ -84,14 +85,17 @@ class DiscussionReader:
         """The rolling summary as it was written last."""
         return self._documents(summary_text, _NO_SUMMARY)
 
-    def full_summary(self) -> Retrieval:
-        """The rolling summary, and the chunk memories that came after it."""
-        parts = (
-            text
-            for scope in self._scopes
-            for text in (summary_text(self._memory, scope), *(text for text, _ in new_texts(self._memory, scope)))
-        )
-        return _retrieval(filter(None, parts), _NO_SUMMARY, "\n\n")
+    def full_summary(self, tokens: int = 0) -> Retrieval:
+        """The rolling summary, and the chunk memories that came after it. `tokens`: of these the latest that fit."""
+        parts: list[str] = []
+        summaries: list[int] = []
+        for scope in self._scopes:
+            if summary := summary_text(self._memory, scope):
+                summaries.append(len(parts))
+                parts.append(summary)
+            parts += [text for text, _ in new_texts(self._memory, scope)]
+        others = [place for place in range(len(parts)) if place not in summaries]
+        return _within(parts, _NO_SUMMARY, tokens, "\n\n", [*reversed(summaries), *reversed(others)])
 
     def state_document(self) -> Retrieval:
         """The state document."""
@@ -148,6 +152,16 @@ class DiscussionReader:
 def _retrieval(texts: Iterable[str], message: str, delimiter: str = CHUNK_BREAK) -> Retrieval:
     given = tuple(texts)
     return Retrieval(given, "" if given else message, delimiter)
+
+
+def _within(
+    texts: Sequence[str], message: str, tokens: int, delimiter: str = CHUNK_BREAK, ranking: Iterable[int] | None = None
+) -> Retrieval:
+    """The texts that fit into so many tokens; if these are not all, a message says so."""
+    given = tuple(fit(texts, check_count(tokens, "tokens", least=0), ranking))
+    if not texts or given == tuple(texts):
+        return _retrieval(given, message, delimiter)
+    return Retrieval(given, f"{len(given)} of {len(texts)} texts are given, cut to {tokens:,} tokens", delimiter)
 
 
 def _dated(hit: KeywordHit) -> str:

@@ -13,6 +13,7 @@ from eunoe.discussion.workflow.node_call import NodeCall
 from eunoe.discussion.workflow.nodes.memory_keys import (
     ACROSS,
     HOST_MESSAGES,
+    MAX_TOKENS,
     UPDATE_FIRST,
     check_keys,
     is_on,
@@ -26,7 +27,7 @@ _DEFAULT_MEMORIES: Final = 3
 
 @node(
     "RecentMemory",
-    keys=[*_READER_KEYS, UPDATE_FIRST],
+    keys=[*_READER_KEYS, UPDATE_FIRST, MAX_TOKENS],
     check=check_keys,
     workflows=lambda _, environment: [environment.user_settings.recent_memory_workflow],
 )
@@ -35,8 +36,10 @@ def recent_memory(call: NodeCall) -> str:
     _update_first(call)
     if tool := call.run.environment.user_settings.recent_memory_workflow:
         return call.run.call(tool)
-    reader = find_reader(call)
-    return give(call, reader.recent(), NO_MEMORIES) if reader else recent_turns(call.messages)
+    tokens, reader = read_count(call, MAX_TOKENS, 0), find_reader(call)
+    if reader:
+        return give(call, reader.recent(tokens=tokens), NO_MEMORIES)
+    return recent_turns(call.messages, tokens=tokens)
 
 
 @node(
@@ -58,13 +61,15 @@ def recent_memory_summarizer_tool(call: NodeCall) -> str:
     )
 
 
-@node("FullChatSummary", keys=["isManualConfig", *_READER_KEYS, UPDATE_FIRST], check=check_keys)
+@node("FullChatSummary", keys=["isManualConfig", *_READER_KEYS, UPDATE_FIRST, MAX_TOKENS], check=check_keys)
 def full_chat_summary(call: NodeCall) -> str:
     """The rolling summary, and the chunk memories that came after it."""
     if not call.flag("isManualConfig"):
         _update_first(call)
-    reader = find_reader(call)
-    return give(call, reader.full_summary(), NO_SUMMARY) if reader else recent_turns(call.messages)
+    tokens, reader = read_count(call, MAX_TOKENS, 0), find_reader(call)
+    if reader:
+        return give(call, reader.full_summary(tokens), NO_SUMMARY)
+    return recent_turns(call.messages, tokens=tokens)
 
 
 @node("GetCurrentSummaryFromFile", keys=_READER_KEYS, check=check_keys)
