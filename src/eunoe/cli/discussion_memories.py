@@ -74,8 +74,9 @@ def search(
     `eunoe recall` finds what was said, too.
     """
     trip = find_discussion(call, id, user)
-    kinds = ["observation", "fact"]
-    hits = trip.memory.recall(trip.scope, query, kinds=kinds, labels=[CHUNK_MEMORY, KEYWORD_MEMORY], limit=limit)
+    hits = trip.memory.recall(
+        trip.scope, query, kinds=["observation", "fact"], labels=[CHUNK_MEMORY, KEYWORD_MEMORY], limit=limit
+    )
     return Reply(hits, hit_entries(hits, full=full), notes=hits.notes)
 
 

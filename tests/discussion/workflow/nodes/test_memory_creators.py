@@ -209,6 +209,12 @@ def test_any_text_is_summed_up_chunk_by_chunk(memory: eunoe.Memory) -> None:
     assert len(memory.list(SCOPE, limit=1000).items) == before
 
 
+def test_a_part_with_nothing_to_remember_is_left_out_of_a_text_that_is_summed_up(memory: eunoe.Memory) -> None:
+    node = {"type": "SlowButQualityRAG", "ragTarget": "One.--ChunkBreak--Two.--ChunkBreak--Three."}
+    model = ScriptedLlm(["First.", "NOTHING", "Third."])
+    assert run(memory, node, models=ModelMap(default=model)).text == "First.--ChunkBreak--Third."
+
+
 def test_an_empty_answer_is_told_of_the_node_and_its_model(memory: eunoe.Memory) -> None:
     node = {"type": "SlowButQualityRAG", "ragTarget": "A text.", "prompt": "Sum up."}
     with pytest.raises(WorkflowError, match=r"node 1 \(SlowButQualityRAG\): scripted gave an empty answer"):
