@@ -61,7 +61,7 @@ def read_status(memory: Memory, scope: Scope) -> DiscussionStatus:
     sequence = DiscussionLog(memory, scope).sequence()
     standing = [message for message in sequence if not message.is_retracted]
     chunks, keywords = chunk_memories(memory, scope), keyword_memories(memory, scope)
-    used = {id for each in (*chunks, *keywords) for id in each.source}
+    used = {id for each in chunks for id in each.source} | {id for each in keywords for id in each.source}
     used |= {id for atom in open_atoms(memory, scope, NOTHING, ["fact"]) for id in atom.source}
     new = standing[_imported_end(memory, scope, standing) :]
     leases = memory.leases.list(scope)

@@ -117,6 +117,13 @@ def test_an_answer_may_say_that_there_is_nothing(value: Any) -> None:
         read_keyword_memories(json.dumps(value))
 
 
+@pytest.mark.parametrize("answer", ["[", '{"memories": [', "```json\n["])
+def test_an_answer_that_breaks_off_before_its_first_memory_does_not_say_that_there_is_none(answer: str) -> None:
+    with pytest.raises(LlmError) as caught:
+        read_keyword_memories(answer)
+    assert not isinstance(caught.value, NothingError)
+
+
 @pytest.mark.parametrize(
     ("odd", "read"),
     [
@@ -128,6 +135,7 @@ def test_an_answer_may_say_that_there_is_nothing(value: Any) -> None:
         ({"entities": "Anna"}, {"entities": ("Anna",)}),
         ({"entities": [{"name": "Anna", "kind": "person"}, ["Rome"], True]}, {"entities": ("Anna", "Rome")}),
         ({"entities": {"people": ["Anna"], "places": ["Rome"]}}, {"entities": ("Anna", "Rome")}),
+        ({"name": "", "title": None}, {"title": "Anna moved to Rome."}),
         ({"entities": True}, {"entities": ("Anna", "Rome")}),
         ({"key_phrases": [{}]}, {"key_phrases": ("Anna moved", "Rome")}),
         ({"supersedes": 3}, {"supersedes": ("3",)}),
@@ -137,5 +145,5 @@ def test_an_odd_field_is_mended_and_the_others_are_kept(odd: dict[str, Any], rea
     memories, notes = read_keyword_memories(json.dumps([{**WHOLE, **odd}, "a word", OTHER]))
     assert [memories[0].summary, memories[1].title] == ["Anna moved to Rome.", "Tea"]
     assert {name: getattr(memories[0], name) for name in read} == read
-    assert next(iter(odd)) in notes[0]
+    assert list(odd)[-1] in notes[0]
     assert "memory 2" in notes[-1]

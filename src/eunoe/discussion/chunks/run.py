@@ -92,7 +92,7 @@ class ChunkRun:
             made = self.creator.make(call) or ()
         except NothingError:
             made = ()
-        items = (item for item in made if not says_nothing(item["text"]))
+        items = (item for item in made if not says_nothing(str(item.get("text", ""))))
         return [self._complete(item, work, number) for number, item in enumerate(items, 1)]
 
     def _complete(self, item: Mapping[str, Any], work: ChunkWork, number: int) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def read_keyword_memories(answer: str) -> Answer:
     """
     found = read_json_values(answer)
     objects = [each for value in _telling(found.values) for each in _objects(value)]
-    if not any(_flat(objects)):
+    if not any(_flat(objects)) and not found.is_cut:
         raise NothingError("the answer says that there is nothing to remember")
     if len(objects) > _MAX_MEMORIES:
         raise LlmError(f"the answer holds {len(objects)} memories; at most {_MAX_MEMORIES} are taken")
@@ -141,7 +141,7 @@ def _items_of(value: Any) -> Iterator[str]:
 def _flat(value: Any) -> Iterator[str]:
     """All texts in a value, however deep they stand; of an object with a name, that."""
     if isinstance(value, Mapping):
-        value = value["name"] if isinstance(value.get("name"), str) else list(value.values())
+        value = value["name"] if value.get("name") and isinstance(value["name"], str) else list(value.values())
     if isinstance(value, list):
         for each in value:
             yield from _flat(each)
