@@ -63,7 +63,7 @@ def test_messages_come_as_a_request_for_a_chat_api(cli: Cli, indent: int | None)
 
 
 def test_a_scope_of_another_host_disturbs_no_list(trip: Cli) -> None:
-    assert trip("observe", "user=anna/discussion=my talk!", "--text", "hi").code == 0
+    assert trip("observe", "user=anna/discussion=my:talk!", "--text", "hi").code == 0
     result = trip("discussion", "list", "--json")
     assert [row["id"] for row in result.json] == ["trip"]
 
@@ -221,3 +221,35 @@ def test_mistakes_are_said_in_a_line(cli: Cli, args: list[str], stdin: str, word
     assert result.code in (1, 2)
     assert words in result.err
     assert "Traceback" not in result.err
+
+
+def test_memories_are_shown_and_found_put_right_and_removed(trip: Cli) -> None:
+    of_anna = ("--user", "anna")
+    shown = trip("discussion", "show", "trip", *of_anna, "--json").json
+    ids = [each["id"] for each in shown["memories"]]
+    assert (len(ids) > 3, shown["keywords"], shown["summary"] != "") == (True, [], True)
+    found = trip("discussion", "search", "trip", "Message 7", *of_anna, "--json").json
+    assert found[0]["id"] in ids
+    assert trip("update", shown["scope"], ids[0], "They spoke of Berlin.").code == 0
+    assert trip("discussion", "forget", "trip", ids[1], "--yes", *of_anna).code == 0
+    assert trip("discussion", "update", "trip", *of_anna).code == 0
+    result = trip("discussion", "show", "trip", *of_anna, "--full")
+    assert ("Berlin" in result.out, ids[0] in result.out, ids[1] in result.out) == (True, False, False)
+    assert "eunoe update discussion=trip/user=anna ID TEXT" in result.err
+    assert "Berlin" in trip("discussion", "show", "trip", "summary", *of_anna).out
+    assert trip("summaries", "write", shown["scope"], "A talk about Madrid.").code == 0
+    assert trip("discussion", "show", "trip", "summary", *of_anna).out == "A talk about Madrid.\n"
+    assert trip("discussion", "show", "trip", "state", *of_anna).code == 0
+
+
+def test_settings_are_tried_on_one_chunk_before_a_rebuild(trip: Cli, tmp_path: Path) -> None:
+    before = trip("discussion", "show", "trip", "--user", "anna", "--json").json
+    (tmp_path / "settings.json").write_text('{"both": true, "maxMessagesBetweenChunks": 4}')
+    options = ("discussion", "rebuild", "trip", "--user", "anna", "--settings", tmp_path / "settings.json", "--try")
+    chunks, keywords = trip(*options, "2", "--json").json
+    assert ("Message 4" in chunks["text"], "Message 8" in chunks["text"]) == (True, False)
+    assert ("Message 5" in chunks["made"][0]["text"], len(chunks["now"]), keywords["now"]) == (True, 2, [])
+    assert keywords["made"]
+    assert "chunk 2 of 7" in trip(*options, "2").out
+    assert trip(*options, "99").code == 1
+    assert trip("discussion", "show", "trip", "--user", "anna", "--json").json == before

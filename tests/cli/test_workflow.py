@@ -204,7 +204,7 @@ def test_a_discussion_is_kept_and_its_memories_are_made(cli: Cli, folder: Path, 
     turns = [{"role": "user" if number % 2 == 0 else "assistant", "content": f"Turn {number}"} for number in range(12)]
     chat = write(folder, "chat", [*turns, {"role": "user", "content": "[DiscussionId]trip[/DiscussionId]What now?"}])
     ask = {"type": "Standard", "endpointName": "Thinker", "prompt": "{chat_user_prompt_last_one}", "returnToUser": True}
-    main = write(folder, "main", [ask, {"type": "RecentMemory"}])
+    main = write(folder, "main", [ask, {"type": "RecentMemory", "update_first": True}])
     llm_server.answers.append("Now we [bold]go[/bold].")
     options = ["--messages", chat, "--endpoint", f"Thinker={llm_server.address}", "--user", "anna"]
     result = cli("workflow", "run", main, *options)
@@ -247,10 +247,10 @@ def test_a_workflow_that_only_reads_makes_no_store(cli: Cli, folder: Path) -> No
 def test_a_workflow_that_writes_makes_the_store(cli: Cli, folder: Path, type: str) -> None:
     chat = write(folder, "chat", [{"role": "user", "content": f"Turn {number}"} for number in range(12)])
     read = {"type": "GetCurrentMemoryFromFile"}
-    main = write(folder, "main", [read, {"type": type, "workflowLockId": "x"}, read])
+    main = write(folder, "main", [read, {"type": type, "workflowLockId": "x", "update_first": True}, read])
     store = folder / "none.db"
     result = cli("workflow", "run", main, "--discussion", "trip", "--messages", chat, "--store", store)
-    assert (result.code, "Turn 0" in result.out) == (0, type == "QualityMemory")
+    assert (result.code, "Turn 0" in result.out) == (0, type != "WorkflowLock")
     kept = cli("list", "discussion=trip/user=default", "--kind", "message", "--json", "--store", store).items
     assert len(kept) == (0 if type == "WorkflowLock" else 12)
 

@@ -11,7 +11,6 @@ import eunoe
 from eunoe.discussion.atoms import chunk_memories, keyword_memories
 from eunoe.discussion.documents.summary import current_summary
 from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY
-from eunoe.discussion.queue import CreatorQueue
 from eunoe.discussion.scope import discussion_scope
 from eunoe.discussion.settings import DiscussionSettings
 from eunoe.discussion.update import update_discussion
@@ -62,12 +61,12 @@ def answer(prompt: Prompt) -> Any:
 class Application:
     """A front end with its chat, and the workflow behind it."""
 
-    def __init__(self, memory: eunoe.Memory, queue: CreatorQueue) -> None:
+    def __init__(self, memory: eunoe.Memory) -> None:
         self.chat: list[dict[str, str]] = []
         self.model = ScriptedLlm(answer)
         self._memory = memory
         settings = DiscussionSettings(memory_kinds=(CHUNK_MEMORY, KEYWORD_MEMORY), lookback=LOOKBACK)
-        self.environment = Environment(models=ModelMap(default=self.model), settings=settings, queue=queue)
+        self.environment = Environment(models=ModelMap(default=self.model), settings=settings)
 
     def say(self, text: str) -> None:
         self.chat.append({"role": "user", "content": text})
@@ -96,17 +95,14 @@ def count(texts: Sequence[str]) -> Counter[str]:
 
 
 def test_nothing_is_skipped_or_summed_up_twice(memory: eunoe.Memory) -> None:
-    with CreatorQueue() as queue:
-        app = Application(memory, queue)
-        for number in range(40):
-            if number == 20:  # an edit ten messages up
-                app.chat[-10]["content"] = "In truth I am fond of u15edited."
-            if number == 30:  # the last answer is made anew
-                app.chat.pop()
-                app.reply(" Or a29again.")
-            app.say("ok" if number % 7 == 3 else f"I am fond of u{number}.")
-        assert queue.drain(timeout=60)
-        assert queue.failures == 0
+    app = Application(memory)
+    for number in range(40):
+        if number == 20:  # an edit ten messages up
+            app.chat[-10]["content"] = "In truth I am fond of u15edited."
+        if number == 30:  # the last answer is made anew
+            app.chat.pop()
+            app.reply(" Or a29again.")
+        app.say("ok" if number % 7 == 3 else f"I am fond of u{number}.")
 
     standing = count([message["content"] for message in app.chat])
     report = update_discussion(
@@ -130,12 +126,10 @@ def test_nothing_is_skipped_or_summed_up_twice(memory: eunoe.Memory) -> None:
 
 
 def test_the_reply_is_made_with_what_was_said_long_ago(memory: eunoe.Memory, tmp_path: Path) -> None:
-    with CreatorQueue() as queue:
-        app = Application(memory, queue)
-        for number in range(40):
-            app.say(f"I am fond of u{number}.")
-            queue.drain(timeout=60)
-        app.say("Do you still know u2?")
+    app = Application(memory)
+    for number in range(40):
+        app.say(f"I am fond of u{number}.")
+    app.say("Do you still know u2?")
     last = next(prompt for prompt in reversed(app.model.prompts) if prompt.system.startswith("REPLY"))
     found = last.system.split("This may matter: ")[1]
     assert "u2" in tokens(found.split("\n\n---\n\n")[0])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from eunoe.discussion.authors import AuthorSources, PromptAuthor, Prompts, WorkflowAuthor, choose_author
+from eunoe.discussion.authors import AuthorSources, NothingError, PromptAuthor, Prompts, WorkflowAuthor, choose_author
 from eunoe.discussion.settings import AuthorSettings
 from eunoe.errors import EunoeError, LlmError, WorkflowError
 from eunoe.llm.contract import CutAnswerError
@@ -61,6 +61,34 @@ def test_an_answer_that_is_none_is_an_error_that_does_not_repeat_it(answer: str)
         with pytest.raises(LlmError) as caught:
             author.write({"TextChunk": "Hello."})
         assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Nothing to remember.", "NOTHING", "None.", "n/a", "null", "[]", "{}", "**Nothing worth remembering.**",
+        "There is nothing worth remembering in this part.", "There's nothing to remember here.", "No memories.",
+        "No new information was shared.", "No significant information worth remembering in this chunk.",
+        "Nothing noteworthy was discussed in this part of the conversation.", "The text contains nothing new.",
+        "Nichts zu merken.", "Es gibt nichts Wichtiges.", "Rien à retenir.", "Nada que recordar.",
+        "Niente da ricordare.", "Niets om te onthouden.", "没有值得记住的内容。", "特になし。",
+    ],
+)  # fmt: skip
+def test_an_author_may_say_in_many_words_that_there_is_nothing(text: str) -> None:
+    with pytest.raises(NothingError):
+        PromptAuthor(ScriptedLlm([text]), PROMPTS).write({"TextChunk": "x"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Nothing was decided about the trip.", "Anna has nothing to remember her by.", "None of them came.",
+        "No information about the hotel was given by Bob.", "Nothing is left of the old house.",
+        "No facts about Rome were known to Anna.", "Nada Surf is a band.", "Rien ne va plus.", "無職です。",
+    ],
+)  # fmt: skip
+def test_a_memory_of_nothing_is_a_memory(text: str) -> None:
+    assert PromptAuthor(ScriptedLlm([text]), PROMPTS).write({"TextChunk": "x"}) == text
 
 
 def test_thoughts_before_an_answer_are_left_out() -> None:

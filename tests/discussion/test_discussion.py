@@ -2,7 +2,9 @@
 
 import json
 import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +17,8 @@ from eunoe.discussion import Discussion, DiscussionSettings, discussion_ids
 from eunoe.discussion.atoms import chunk_memories, keyword_memories
 from eunoe.discussion.documents.state_document import StateDocument
 from eunoe.discussion.documents.summary import current_summary
-from eunoe.discussion.files import import_discussion
+from eunoe.discussion.files import Layout, import_discussion, import_folder
+from eunoe.discussion.scope import discussion_scope
 from eunoe.discussion.settings import (
     AuthorSettings,
     ChunkSettings,
@@ -51,6 +54,59 @@ def test_the_status_of_a_discussion(memory: eunoe.Memory) -> None:
     assert (status.chunk_memories, status.waiting, status.summary > 0) == (4, 0, True)
     assert status.keyword_memories > 0
     assert not status.is_empty
+
+
+def test_the_status_names_files_that_cannot_be_written_until_they_are(memory: eunoe.Memory, tmp_path: Path) -> None:
+    trip = Discussion(memory, "trip", "anna")
+    trip.update(chat(6), SMALL, files_dir=tmp_path)
+    [database] = tmp_path.rglob("vector_memory.db")
+    with closing(sqlite3.connect(database)) as connection:
+        connection.executescript("DROP TABLE memories_fts; CREATE VIEW memories_fts AS SELECT 1 AS title;")
+    for _ in range(2):
+        trip.update(chat(20), SMALL, files_dir=tmp_path)
+        assert [(each.name, str(database) in each.error) for each in trip.status().other_failures] == [("files", True)]
+    database.unlink()
+    trip.update(chat(20), SMALL, files_dir=tmp_path)
+    assert trip.status().other_failures == ()
+
+
+def test_a_forgotten_memory_is_not_made_again_and_leaves_no_words(memory: eunoe.Memory) -> None:
+    trip = Discussion(memory, "trip", "anna")
+    trip.update(chat(20), SMALL)
+    gone = [chunk_memories(memory, trip.scope)[1], *keyword_memories(memory, trip.scope)[3:6]]
+    report = trip.forget(each.id for each in gone)
+    assert len(report.atoms) == 4
+    for _ in range(2):
+        assert trip.update(chat(20), SMALL).made == 0
+        left = (*chunk_memories(memory, trip.scope), *keyword_memories(memory, trip.scope))
+        assert not {each.id for each in gone} & {each.id for each in left}
+        assert "town number 7" not in current_summary(memory, trip.scope)
+    marks = [item for item in memory.list(trip.scope, limit=100).items if item.text == "Nothing to remember."]
+    assert "town" not in str([dict(item.metadata) for item in marks])
+    assert trip.rebuild(SMALL).made == 8
+    assert len(chunk_memories(memory, trip.scope)) == 4
+
+
+def test_a_prompt_is_tried_on_one_chunk_and_nothing_is_kept(memory: eunoe.Memory) -> None:
+    trip, llm = Discussion(memory, "trip", "anna"), ScriptedLlm(["Anna went to Peru.", "NOTHING"])
+    trip.update(chat(20), SMALL)
+    before = memory.list(trip.scope, limit=200).items
+    settings = DiscussionSettings(chunk_memory=ChunkSettings(author=AuthorSettings(prompt="In one line: [TextChunk]")))
+    for texts in (["Anna went to Peru."], []):
+        [trial] = trip.try_chunk(2, settings, find_model=lambda *_: llm)
+        assert [item["text"] for item in trial.made] == texts
+        assert [atom.text for atom in trial.now] == [chunk_memories(memory, trip.scope)[1].text]
+    assert llm.prompts[0].text.startswith("In one line: <TextChunk>")
+    assert (memory.list(trip.scope, limit=200).items, memory.leases.list(trip.scope)) == (before, [])
+    with pytest.raises(InputError, match="there is no chunk 0"):
+        trip.try_chunk(0, settings)
+
+
+def test_what_has_nothing_to_remember_does_not_wait(memory: eunoe.Memory) -> None:
+    trip, llm = Discussion(memory, "trip", "anna"), ScriptedLlm(["Nothing to remember.", "Anna went to four towns."])
+    report = trip.update(chat(10), replace(SMALL, memory_kinds=("chunk_memory",)), find_model=lambda *_: llm)
+    assert (report.made, report.nothing, report.failed) == (1, 1, ())
+    assert (trip.status().waiting, trip.status().chunk_memories) == (0, 1)
 
 
 def test_messages_of_imported_memories_do_not_wait(memory: eunoe.Memory, tmp_path: Path) -> None:
@@ -94,9 +150,21 @@ def test_a_deleted_discussion_leaves_the_others_alone(memory: eunoe.Memory) -> N
 
 
 def test_a_name_that_is_no_id_is_refused(memory: eunoe.Memory) -> None:
-    for id in ("", ".", "..", "a/b", "x" * 129):
+    for id in ("", ".", "..", "a/b", "x" * 201):
         with pytest.raises(InputError, match="discussion"):
             Discussion(memory, id)
+
+
+@pytest.mark.parametrize("id", ["Unsere Reise", "Köln & Zürich", "東京", "100%", "ä" * 100])
+@pytest.mark.parametrize("layout", ["folders", "flat"])
+def test_a_discussion_may_be_called_anything_that_a_file_can(
+    memory: eunoe.Memory, tmp_path: Path, id: str, layout: Layout
+) -> None:
+    Discussion(memory, id).update(chat(20), SMALL, files_dir=tmp_path, layout=layout)
+    assert (discussion_ids(memory), Discussion(memory, id).status().chunk_memories) == ([id], 4)
+    with eunoe.open(":memory:", embedder="none", llm="none") as other:
+        [done] = import_folder(other, tmp_path).discussions
+        assert (done.id, len(chunk_memories(other, discussion_scope(id)))) == (id, 4)
 
 
 class Stop(BaseException):

@@ -20,6 +20,6 @@ def test_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EUNOE_STORE", str(tmp_path / "memory.db"))
     exec(compile(blocks("python")[0], str(PAGE), "exec"), {"__name__": "__main__"})
     commands = [line.removeprefix("$ ") for block in blocks("console") for line in block.splitlines()]
-    assert len(commands) == 6
+    assert len(commands) == 9
     assert [command for command in commands if run(shlex.split(command)[1:]) != 0] == []
     assert (tmp_path / "discussions" / "trip" / "memories.json").exists()

@@ -122,6 +122,14 @@ def test_condensation_without_a_number_is_named() -> None:
     assert note.startswith("condenseMemories does nothing: memoriesBeforeCondensation")
 
 
+def test_prompts_that_only_chunk_memories_have_are_named_where_there_are_none() -> None:
+    prompts = {"systemPrompt": "You sum up.", "prompt": "Sum up."}
+    for own, unused in (({}, ["systemPrompt", "prompt"]), ({"vectorMemoryPrompt": "JSON."}, ["systemPrompt"])):
+        assert [note.split()[0] for note in read_settings({USE_VECTOR: True, **prompts, **own}).notes] == unused
+    for other in ({}, {USE_VECTOR: True, BOTH: True}, {USE_VECTOR: True, "vectorMemoryWorkflowName": "flow"}):
+        assert read_settings({**prompts, **other}).notes == ()
+
+
 def test_both_kinds_are_a_setting_of_our_own() -> None:
     assert read_settings({BOTH: True, USE_VECTOR: False}).memory_kinds == ("chunk_memory", "keyword_memory")
     assert read_settings({BOTH: False, USE_VECTOR: True}).memory_kinds == ("keyword_memory",)

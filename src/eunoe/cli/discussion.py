@@ -13,32 +13,40 @@ from typing import Annotated, Any, Final
 
 import typer
 
-import eunoe
 from eunoe.cli import inputs
-from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.command import Call, Reply, command
 from eunoe.cli.discussion_files import export, import_
-from eunoe.cli.options import argument
+from eunoe.cli.discussion_memories import (
+    IdArgument,
+    UserOption,
+    YesOption,
+    confirm,
+    find_discussion,
+    forget,
+    search,
+    show,
+)
 from eunoe.cli.workflow_options import WorkflowOptions
 from eunoe.discussion import ChunkFailure, Discussion, DiscussionStatus, LogReport, UpdateReport
+from eunoe.discussion.chunks.update import ChunkTrial
 from eunoe.discussion.scope import DEFAULT_USER, discussion_keys
 from eunoe.discussion.workflow.environment import Environment
 from eunoe.discussion.workflow.sources import author_sources, check_workflows
 from eunoe.display import output
 from eunoe.display.output import quantity
-from eunoe.display.views import Grid, Pairs, View, when
-from eunoe.errors import InputError, NotFoundError
+from eunoe.display.views import Entries, Entry, Grid, Pairs, View, when
+from eunoe.errors import InputError
 
 _HELD_NOTE: Final = "chunks are held by another process, or by one that was killed a moment ago: update again later"
 _MESSAGES_HELP: Final = (
     "The chat: JSON Lines, or a JSON list, of messages with role and content, or a request; - for standard input."
 )
 _WHOLE_HELP: Final = "The messages are the whole chat: what they do not show was deleted."
+_TRY_HELP: Final = "Only show what chunk N would become; nothing is kept."
 _CONTINUE_HELP: Final = "Where an imported discussion goes on: the number of a message, start or end."
 
-__all__ = ["delete", "export", "import_", "list_", "rebuild", "status", "update"]
+__all__ = ["delete", "export", "forget", "import_", "list_", "rebuild", "search", "show", "status", "update"]
 
-IdArgument = Annotated[str, argument("ID", "The id of a discussion.")]
-UserOption = Annotated[str, typer.Option("--user", metavar="NAME", help="Whose discussion it is.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Also from few messages, and what failed a moment ago.")]
 
 
@@ -68,7 +76,7 @@ def list_(
 @command("eunoe discussion status trip --user anna")
 def status(call: Call, id: IdArgument, user: UserOption = DEFAULT_USER) -> Reply:
     """Show how a discussion stands: what it holds, what failed and when it is tried again, what is being done."""
-    found = _find(call.open(), id, user).status()
+    found = find_discussion(call, id, user).status()
     notes = [found.import_conflict] if found.import_conflict else []
     return Reply(found, Pairs(_status_texts(found)), *_failure_views(found), notes=notes)
 
@@ -89,9 +97,8 @@ def update(
     What failed is tried again at the next update, after a pause.
     """
     request = None if messages is None else _read_messages(messages)
-    memory = call.open(create=request is not None)
-    discussion = Discussion(memory, id, user) if request is not None else _find(memory, id, user)
-    environment = options_.environment(memory.llm)
+    discussion = find_discussion(call, id, user) if request is None else Discussion(call.open(create=True), id, user)
+    environment = options_.environment(discussion.memory.llm)
     taken = discussion.log.take_in(request, is_whole=whole) if request is not None else LogReport()
     with _progress() as tell:
         report = discussion.update(
@@ -113,17 +120,20 @@ def rebuild(
     options_: WorkflowOptions,
     user: UserOption = DEFAULT_USER,
     force: ForceOption = False,
+    try_: Annotated[int | None, typer.Option("--try", metavar="N", help=_TRY_HELP)] = None,
 ) -> Reply:
     """Make all memories of a discussion anew from its log. The old ones stay in the history.
 
     Each holds until there is another one, so a rebuild may fail or be killed; the same command goes on with it. What
     was imported stays. The exit code is 1 if chunks failed.
     """
-    memory = call.open()
-    discussion, environment = _find(memory, id, user), options_.environment(memory.llm)
+    discussion = find_discussion(call, id, user)
+    environment = options_.environment(discussion.memory.llm)
     check_workflows(environment)
+    sources = _sources(discussion, environment)
+    if try_ is not None:
+        return _trial_reply(discussion.try_chunk(try_, environment.settings, **sources))
     with _progress() as tell:
-        sources = _sources(discussion, environment)
         report = discussion.rebuild(environment.settings, force=force, progress=tell, **_files(environment), **sources)
     return _update_reply(report, LogReport())
 
@@ -133,25 +143,19 @@ def delete(
     call: Call,
     id: IdArgument,
     user: UserOption = DEFAULT_USER,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: YesOption = False,
 ) -> Reply:
     """Delete a discussion for good: its log, its memories, its summary and their history.
 
     Files that were written for other programs stay: delete those yourself.
     """
-    discussion = _find(call.open(), id, user)
-    if not yes and not _confirm(f"discussion {id} of {user} with {quantity(discussion.status().messages, 'message')}"):
+    discussion = find_discussion(call, id, user)
+    size = quantity(discussion.status().messages, "message")
+    if not yes and not confirm(f"Delete discussion {id} of {user} with {size}"):
         return Reply({"deleted": False}, "nothing was deleted", code=1)
     report = discussion.delete()
     counts = f"{quantity(len(report.messages), 'message')}, {quantity(len(report.atoms), 'memory')}"
     return Reply(report, f"deleted: {counts}", notes=report.notes)
-
-
-def _find(memory: eunoe.Memory, id: str, user: str) -> Discussion:
-    discussion = Discussion(memory, id, user)
-    if discussion.status().is_empty:
-        raise NotFoundError(f"there is no discussion {id} of {user}: `eunoe discussion list` shows all there are")
-    return discussion
 
 
 def _read_messages(name: str) -> list[Any]:
@@ -202,11 +206,21 @@ def _progress() -> Iterator[Callable[[str, int, int], None]]:
         yield tell
 
 
-def _confirm(selection: str) -> bool:
-    if not sys.stdin.isatty():
-        raise MisuseError("there is nobody to ask: pass --yes to delete without a question")
-    print(f"Delete {selection}, for good? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+def _trial_reply(trials: Sequence[ChunkTrial]) -> Reply:
+    views: list[View] = []
+    for each in trials:
+        title = f"{each.kind.replace('_', ' ')}, chunk {each.number} of {each.chunks}; nothing was kept"
+        now = [Entry(("now",), atom.text, f"{_found_by(atom.metadata)}{atom.id}") for atom in each.now]
+        made = [Entry(("new",), item["text"], _found_by(item["metadata"])) for item in each.made]
+        views += [f"{title}\n{each.text}", Entries(("",), [*now, *made], is_full=True)]
+        views += [] if made else ["there would be nothing to remember"]
+    return Reply(trials, *views, notes=[note for each in trials for note in each.notes])
+
+
+def _found_by(fields: Mapping[str, Any]) -> str:
+    """The words by which a memory is found."""
+    words = [fields.get("title", ""), *fields.get("entities", ()), *fields.get("key_phrases", ())]
+    return f"{'; '.join(words)} · " if any(words) else ""
 
 
 def _update_reply(report: UpdateReport, taken: LogReport) -> Reply:
@@ -216,6 +230,7 @@ def _update_reply(report: UpdateReport, taken: LogReport) -> Reply:
         "restored messages": len(taken.restored),
         "chunks made": report.made,
         "chunks made again": report.redone,
+        "chunks with nothing to remember": report.nothing,
         "chunks failed": len(report.failed),
         "chunks held": report.held,
         "messages waiting": report.waiting,

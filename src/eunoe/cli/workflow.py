@@ -18,7 +18,6 @@ from eunoe.cli.inputs import open_text
 from eunoe.cli.options import argument, repeatable_option
 from eunoe.cli.workflow_options import WorkflowOptions
 from eunoe.cli.workflow_trace import trace_text
-from eunoe.discussion.queue import CreatorQueue
 from eunoe.discussion.scope import DEFAULT_USER, check_discussion_id, take_tag
 from eunoe.discussion.workflow import Environment, Workflow, run_workflow
 from eunoe.discussion.workflow.chat import read_messages
@@ -66,12 +65,12 @@ def run(
 ) -> Reply | None:
     """Run a workflow and print its result, as soon as it is there.
 
-    With the id of a discussion its messages are kept, and memories are made behind the result.
+    With the id of a discussion its messages are kept, and nodes behind the result may make memories.
     """
     workflow, chat = _load(file, options_), _read_chat(messages, prompt)
     environment = options_.environment(None)
     memory = _open(call, discussion or take_tag(chat)[0])
-    environment = _complete(call, environment, memory)
+    environment = _with_model(call, environment, memory)
     with ExitStack() as bar:
         advance, done = bar.enter_context(output.progress("nodes")), count(1)
 
@@ -115,9 +114,8 @@ def _open(call: Call, discussion: str) -> eunoe.Memory | LateMemory | None:
     try:
         return call.open()
     except MissingStoreError:
-        stack = call.stack.enter_context(ExitStack())  # it ends after the creators behind the reply
-        empty = Call(replace(call.options, store=":memory:"), [], stack).open()
-        return LateMemory(empty, lambda: Call(call.options, [], stack).open(create=True))
+        empty = Call(replace(call.options, store=":memory:"), [], call.stack).open()
+        return LateMemory(empty, lambda: Call(call.options, [], call.stack).open(create=True))
 
 
 def _is_id(discussion: str) -> bool:
@@ -127,12 +125,10 @@ def _is_id(discussion: str) -> bool:
     return False
 
 
-def _complete(call: Call, environment: Environment, memory: object) -> Environment:
-    """Add the model of nodes that name none where there is no memory, and the creators behind the reply."""
+def _with_model(call: Call, environment: Environment, memory: object) -> Environment:
+    """Add the model of nodes that name none where there is no memory."""
     default = None if memory else load_llm(call.options.llm or "auto")
-    queue = call.stack.enter_context(CreatorQueue())
-    call.stack.callback(sys.stdout.flush)
-    return replace(environment, models=replace(environment.models, default=default), queue=queue)
+    return replace(environment, models=replace(environment.models, default=default))
 
 
 def _read_chat(file: str | None, prompt: str | None) -> list[dict[str, Any]]:

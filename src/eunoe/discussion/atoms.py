@@ -3,13 +3,14 @@
 A chunk memory is an observation: it waits until the rolling summary, which is the summary of the stream, absorbs it. A
 condensed one is a fact, since what it holds was absorbed before. A keyword memory is a fact, and its text is its
 summary. What is no longer in force has expired (`valid_to`), or was replaced under its id; the history keeps both.
+A chunk with nothing to remember has an atom too, which says so and never holds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, Chunk, ChunkMemory, KeywordMemory
@@ -19,6 +20,12 @@ from eunoe.model.choices import AtomKind
 from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
 
+NOTHING: Final = "nothing_to_remember"
+"""The label of an atom that stands for a chunk of which there is no memory."""
+NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""When an atom ends to hold that is kept and that no recall may bring back."""
+SETTINGS: Final = "settings"
+"""The field of metadata with the digest of the settings by which a memory was made."""
 _PAGE: Final = 1000
 _BORROWED: Final = "borrowed"
 _FIELDS: Final = ("title", "entities", "key_phrases", "topics", "sentiment")
@@ -53,6 +60,23 @@ def keyword_memory_item(memory: KeywordMemory) -> dict[str, Any]:
         "time": memory.time,
         "metadata": _without_blanks({**fields, **links, **others, "chunk": chunk}),
     }
+
+
+def nothing_item() -> dict[str, Any]:
+    """What `Memory.remember_many` takes for a chunk with nothing to remember."""
+    return {"text": "Nothing to remember.", "label": NOTHING, "valid_to": NEVER}
+
+
+def nothing_after(atom: Atom) -> dict[str, Any]:
+    """The same for the chunk of a memory that is to be forgotten."""
+    kept = {name: atom.metadata[name] for name in ("chunk", "place", SETTINGS) if name in atom.metadata}
+    id = f"{Chunk(**kept['chunk']).name}:none"
+    return {**nothing_item(), "id": id, "source": own_source(atom), "metadata": kept}
+
+
+def is_nothing(atom: Atom) -> bool:
+    """Whether an atom says that its chunk has nothing to remember; one that was ended since does not."""
+    return atom.label == NOTHING and atom.valid_to == NEVER
 
 
 def read_chunk_memory(atom: Atom) -> ChunkMemory:

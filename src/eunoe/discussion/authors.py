@@ -25,8 +25,10 @@ _MORE_ROOM: Final = 4
 """So many times the tokens an answer may have that broke off."""
 _THOUGHT: Final = re.compile(r"\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 """What some models write before their answer."""
-_NOTHING: Final = re.compile(r"\W*(?:n\W?a|none|null|nil|undefined)\W*", re.IGNORECASE)
-"""Words for no answer."""
+
+
+class NothingError(LlmError):
+    """An author says that there is nothing to write. Of a chunk that is a result; a document stays as it is."""
 
 
 class Author(Protocol):
@@ -170,6 +172,15 @@ def fence(name: str, text: str) -> str:
     return f"<{name}>\n{escape_xml(text)}\n</{name}>"
 
 
+def says_nothing(text: str) -> bool:
+    """Whether a text says that there is nothing to remember, and no more.
+
+    >>> says_nothing("Nothing worth remembering."), says_nothing("Nothing was decided about the trip.")
+    (True, False)
+    """
+    return bool(PATTERNS.nothing.fullmatch(" ".join(text.split())))
+
+
 def check_answer(answer: object, name: str) -> str:
     """What was written, without the thoughts before it; an error never repeats it."""
     if not isinstance(answer, str):
@@ -178,7 +189,9 @@ def check_answer(answer: object, name: str) -> str:
         raise LlmError(f"{name} wrote {len(answer):,} characters; at most {MAX_ANSWER_CHARACTERS:,} are taken")
     thought = _THOUGHT.match(answer)
     text = replace_surrogates(answer[thought.end() :] if thought else answer).strip()
-    if not any(map(str.isalnum, text)) or _NOTHING.fullmatch(text):
+    if says_nothing(text):
+        raise NothingError(f"{name} says that there is nothing to write")
+    if not any(map(str.isalnum, text)):
         raise LlmError(f"{name} gave an empty answer")
     if PATTERNS.refusal.match(text):
         raise LlmError(f"{name} refused to answer")

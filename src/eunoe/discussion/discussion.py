@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from eunoe.discussion.atoms import nothing_after
+from eunoe.discussion.authors import AuthorSources, FindModel, RunWorkflow
+from eunoe.discussion.chunks.update import ChunkTrial, ChunkUpdate
 from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.report import UpdateReport
 from eunoe.discussion.scope import DEFAULT_USER, discussion_scope
@@ -12,6 +15,7 @@ from eunoe.discussion.settings import DEFAULT_SETTINGS, DiscussionSettings
 from eunoe.discussion.status import DiscussionStatus, read_status
 from eunoe.discussion.update import update_discussion
 from eunoe.memory import Memory
+from eunoe.model.atom import Atom
 from eunoe.model.report import ForgetReport
 
 
@@ -52,6 +56,33 @@ class Discussion:
         messages it was made from are not known.
         """
         return self.update(None, settings, rebuild=True, **options)
+
+    def try_chunk(
+        self,
+        number: int,
+        settings: DiscussionSettings = DEFAULT_SETTINGS,
+        *,
+        find_model: FindModel | None = None,
+        run_workflow: RunWorkflow | None = None,
+    ) -> list[ChunkTrial]:
+        """Return what a chunk would become if the discussion were rebuilt with these settings, for each kind of memory
+        that they name. Nothing is written. `number` counts from 1."""
+        sources = AuthorSources(find_model or (lambda endpoint, preset: self.memory.llm), run_workflow)
+        updates = [ChunkUpdate(self.memory, self.scope, kind, settings, sources) for kind in settings.memory_kinds]
+        sequence = self.log.sequence()
+        return [update.try_one(sequence, number) for update in updates]
+
+    def forget(self, ids: str | Iterable[str]) -> ForgetReport:
+        """Remove memories or messages for good, with all that rests on them.
+
+        The chunk of a memory counts as made from then on, so that no update makes the memory again; a rebuild does, and
+        so does a change of its messages. To forget what was said, name the messages.
+        """
+        wanted = [ids] if isinstance(ids, str) else list(ids)
+        found = self.memory.get_many(self.scope, wanted)
+        if marks := [nothing_after(atom) for atom in found if isinstance(atom, Atom) and atom.metadata.get("chunk")]:
+            self.memory.remember_many(self.scope, marks, replace=True, again=True)
+        return self.memory.forget(self.scope, wanted)
 
     def delete(self) -> ForgetReport:
         """Remove the whole discussion for good, with its log. The same chat may be taken in again later."""

@@ -103,7 +103,8 @@ def run_update(discussion: Discussion, request: UpdateRequest, setup: CreatorSet
 
 def tell_update(report: UpdateReport) -> str:
     """What an update did, in a line; then why chunks failed, and what a person should know."""
-    counts = {"made": report.made, "made again": report.redone, "failed": len(report.failed)}
+    counts = {"made": report.made, "made again": report.redone, "with nothing to remember": report.nothing}
+    counts |= {"failed": len(report.failed)}
     parts = [f"{count} {name}" for name, count in counts.items() if count]
     text = f"Chunks: {', '.join(parts)}." if parts else "No chunk was due."
     text = f"{text} Summary: revision {report.summary}." if report.summary else text

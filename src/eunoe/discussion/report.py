@@ -33,6 +33,8 @@ class UpdateReport:
     """Chunks whose memories were made again, because their messages had changed."""
     failed: tuple[ChunkFailure, ...] = ()
     """All chunks that failed, now or earlier, and have not been made since."""
+    nothing: int = 0
+    """Chunks with nothing to remember. They are looked at again only if their messages change."""
     waiting: int = 0
     """Messages that are in no chunk yet, those that are left out at the end not counted."""
     held: int = 0

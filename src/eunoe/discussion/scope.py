@@ -14,8 +14,9 @@ from eunoe.model.validation import show
 
 DEFAULT_USER: Final = "default"
 """Whose discussions they are where a program has one user and does not name them."""
-MAX_ID_CHARACTERS: Final = 128
-_ID: Final = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_ID_CHARACTERS}}}")
+MAX_ID_BYTES: Final = 200
+"""Of an id in UTF-8: it is part of the names of files."""
+_NO_ID_SIGNS: Final = re.compile(r"[/\\:]")
 _WORDS: Final = ("content", "text")
 _TAG: Final = re.compile(r"\[DiscussionId\](.*?)\[/DiscussionId\]", re.DOTALL)
 
@@ -23,20 +24,22 @@ _TAG: Final = re.compile(r"\[DiscussionId\](.*?)\[/DiscussionId\]", re.DOTALL)
 def check_discussion_id(id: str) -> str:
     """Return an id of a discussion, or raise InputError.
 
-    >>> check_discussion_id("trip-2024")
-    'trip-2024'
+    >>> check_discussion_id("Trip to Köln")
+    'Trip to Köln'
     """
     if not is_discussion_id(id):
         raise InputError(
-            f"discussion: {show(id)} is no id of a discussion: use letters, digits, '.', '-' and '_', "
-            f"at most {MAX_ID_CHARACTERS} of them, and neither '.' nor '..'"
+            f"discussion: {show(id)} is no id of a discussion: one has at most {MAX_ID_BYTES} bytes, no '/', '\\', ':' "
+            "or unprintable characters, no blank at its ends, and is neither '.' nor '..'"
         )
     return id
 
 
 def is_discussion_id(id: object) -> bool:
     """Whether something is an id of a discussion."""
-    return isinstance(id, str) and bool(_ID.fullmatch(id)) and id not in (".", "..")
+    if not isinstance(id, str) or not id.isprintable() or _NO_ID_SIGNS.search(id) or id in (".", ".."):
+        return False
+    return id == id.strip() and 0 < len(id.encode()) <= MAX_ID_BYTES
 
 
 def discussion_scope(id: str, user: str = DEFAULT_USER) -> Scope:

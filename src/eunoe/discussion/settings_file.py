@@ -30,6 +30,8 @@ _AUTHOR_FIELDS: Final = {
     "Preset": "preset",
     "MaxResponseSizeInTokens": "max_tokens",
 }
+_PROMPTS: Final = {"systemPrompt": "vectorMemorySystemPrompt", "prompt": "vectorMemoryPrompt"}
+"""Keys of prompts for chunk memories, and the same for keyword memories."""
 UNSUPPORTED: Final = {
     "embeddingEndpointName": "vectors are made by the embedder of the memory",
     "embeddingBackfillBatchSize": "vectors are made when a memory is stored",
@@ -130,9 +132,16 @@ def read_settings(source: Path | Mapping[str, Any]) -> DiscussionSettings:
     given = _without_nulls(_read_object(source))
     settings = _with_values(DEFAULT_SETTINGS, given, KEYS)
     notes = [_note(key, UNSUPPORTED) for key in given if key not in KEYS and key not in (USE_VECTOR, BOTH)]
+    kinds = _memory_kinds(given)
+    if CHUNK_MEMORY not in kinds and not settings.keyword_memory.author.workflow:
+        notes += [
+            f"{key} is not used: it is for chunk memories, and {own} for keyword memories"
+            for key, own in _PROMPTS.items()
+            if given.get(key) and not given.get(own)
+        ]
     if settings.condensation.is_on and not settings.condensation.memories:
         notes.append("condenseMemories does nothing: memoriesBeforeCondensation does not say how many become one")
-    return replace(settings, memory_kinds=_memory_kinds(given), notes=tuple(notes))
+    return replace(settings, memory_kinds=kinds, notes=tuple(notes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

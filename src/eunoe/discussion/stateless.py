@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from eunoe.discussion.retrievers.keyword_index import KeywordIndex, find_matches
 from eunoe.discussion.retrievers.keyword_terms import split_keywords
+from eunoe.discussion.token_limit import fit
 from eunoe.model.turn import SILENT_ROLES
 from eunoe.text.markup import neutralize
 
@@ -27,9 +28,9 @@ class Saying(NamedTuple):
     """Empty for an image or a tool call."""
 
 
-def recent_turns(messages: Sequence[Mapping[str, Any]], most: int = 0, lookback: int = 0) -> str:
+def recent_turns(messages: Sequence[Mapping[str, Any]], most: int = 0, lookback: int = 0, *, tokens: int = 0) -> str:
     """The last turns, with who spoke. `most`: how many, 0 for the default, -1 for all; `lookback`: how many at the end
-    are left out.
+    are left out; `tokens`: only those that fit, 0 for no limit.
 
     >>> chat = [{"role": "user", "content": "I am Ann"}, {"role": "assistant", "content": "Hello Ann"}]
     >>> print(recent_turns(chat))
@@ -38,7 +39,7 @@ def recent_turns(messages: Sequence[Mapping[str, Any]], most: int = 0, lookback:
     >>> print(recent_turns(chat, most=1, lookback=1))
     user: I am Ann
     """
-    return "\n".join(_last(turns(messages, lookback), most or DEFAULT_TURNS))
+    return "\n".join(fit(_last(turns(messages, lookback), most or DEFAULT_TURNS), tokens))
 
 
 def find_turns(messages: Sequence[Mapping[str, Any]], keywords: str, lookback: int = 0) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from eunoe.discussion.atoms import chunk_memories, keyword_memories
+from eunoe.discussion.atoms import NOTHING, chunk_memories, keyword_memories, open_atoms
 from eunoe.discussion.documents.state_document import StateDocument
 from eunoe.discussion.documents.summary import new_since_summary
 from eunoe.discussion.files.record import read_record
@@ -30,7 +30,7 @@ class DiscussionStatus:
     retracted: int
     """Messages that were edited, deleted or regenerated. They stay in the log."""
     waiting: int
-    """Messages of the chat that no memory rests on yet, and that come after what was imported."""
+    """Messages of the chat that are in no chunk that was made, and that come after what was imported."""
     last_message: datetime | None
     chunk_memories: int
     keyword_memories: int
@@ -43,7 +43,7 @@ class DiscussionStatus:
     failed: tuple[ChunkFailure, ...] = ()
     """Chunks of which no memory could be made so far."""
     other_failures: tuple[LeaseStatus, ...] = ()
-    """What else failed: the summary, condensation, the state document."""
+    """What else failed: the summary, condensation, the state document, files that cannot be written."""
     in_progress: tuple[str, ...] = ()
     """What somebody works on at the moment."""
     import_conflict: str = ""
@@ -62,6 +62,7 @@ def read_status(memory: Memory, scope: Scope) -> DiscussionStatus:
     standing = [message for message in sequence if not message.is_retracted]
     chunks, keywords = chunk_memories(memory, scope), keyword_memories(memory, scope)
     used = {id for each in chunks for id in each.source} | {id for each in keywords for id in each.source}
+    used |= {id for atom in open_atoms(memory, scope, NOTHING, ["fact"]) for id in atom.source}
     new = standing[_imported_end(memory, scope, standing) :]
     leases = memory.leases.list(scope)
     failed = list_failures(leases)

@@ -6,21 +6,18 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from eunoe.discussion import host_messages
-from eunoe.discussion.retrievers.keyword_search import KeywordQuery
+from eunoe.discussion.retrievers.keyword_search import DEFAULT_LIMIT, KeywordQuery
 from eunoe.discussion.retrievers.reader import DiscussionReader
 from eunoe.discussion.retrievers.retrieval import Retrieval
 
-DEFAULT_LIMIT: Final = 5
 _RECENT: Final = 3
 
 Retrieve = Callable[[DiscussionReader, str, int | None], Retrieval]
 """Takes a reader, keywords and the most that is wanted."""
 
 RETRIEVERS: Final[Mapping[str, Retrieve]] = {
-    "search": lambda reader, keywords, limit: reader.search_keywords(
-        KeywordQuery(keywords=keywords, limit=limit or DEFAULT_LIMIT)
-    ),
-    "conversation": lambda reader, keywords, limit: reader.search_conversation(keywords, limit or DEFAULT_LIMIT),
+    "search": lambda reader, keywords, limit: reader.search_keywords(KeywordQuery(keywords=keywords, limit=limit or 0)),
+    "conversation": lambda reader, keywords, limit: reader.search_conversation(keywords, limit or 0),
     "recent": lambda reader, _, limit: reader.recent(limit or _RECENT),
     "first": lambda reader, _, limit: reader.first(limit or DEFAULT_LIMIT),
     "all": lambda reader, _, limit: reader.all(),

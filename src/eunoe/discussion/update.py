@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from eunoe.discussion.authors import AuthorSources, FindModel, RunWorkflow, choose_author
 from eunoe.discussion.chunks.records import read_records
@@ -23,6 +23,7 @@ from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 
 T = TypeVar("T")
+_FILES_LEASE: Final = "files"
 
 
 def update_discussion(
@@ -77,11 +78,12 @@ def update_discussion(
     condensed = run.attempt("condensation", run.condense)
     outcome = run.attempt("the state document", run.update_state_document)
     if files_dir is not None:
-        run.attempt("writing files", lambda: write_files(memory, scope, files_dir, layout, key))
+        run.attempt("writing files", lambda: run.write_files(files_dir, layout, key))
     return UpdateReport(
         made=sum(each.made for each in chunks),
         redone=sum(each.redone for each in chunks),
         failed=list_failures(memory.leases.list(scope)),
+        nothing=sum(each.nothing for each in chunks),
         waiting=sum(each.waiting for each in chunks),
         held=sum(each.held for each in chunks),
         summary=revision,
@@ -153,6 +155,18 @@ class _Update:
             return ""
         author = choose_author(settings.author, state_document.PROMPTS, self.sources)
         return state_document.StateDocument(self.memory, self.scope).update(settings, author, self.force)
+
+    def write_files(self, files_dir: Path, layout: Layout, key: FileKey | None) -> None:
+        """Write the files. What cannot be written stands in the status, as the failure of a lease, until it is."""
+        leases = self.memory.leases
+        try:
+            write_files(self.memory, self.scope, files_dir, layout, key)
+        except (ConflictError, InputError, StoreBusyError) as error:
+            if lease := leases.acquire(self.scope, _FILES_LEASE, ignore_pause=True):
+                leases.fail(self.scope, lease, str(error))
+            raise
+        if leases.list(self.scope, _FILES_LEASE):
+            leases.drop(self.scope, _FILES_LEASE)
 
     def attempt(self, name: str, step: Callable[[], T]) -> T | None:
         """Take a step. If it fails, the rest goes on: the step is due again at the next run."""

@@ -134,9 +134,8 @@ def test_a_chunk_that_fails_is_known_and_tried_again_and_a_later_one_does_not_hi
 
 
 @pytest.mark.parametrize(
-    "answer", ["", "  \n", "Sorry, nothing.", "[]", "42", '"text"', "[1, 2]", json.dumps(memory_object("x", summary=5)),
-               json.dumps(memory_object("x", entities="Anna")), "x" * 1_000_000, "{" * 3000]
-)  # fmt: skip
+    "answer", ["", "  \n", "Sorry, nothing.", "42", '"text"', "[1, 2]", "x" * 1_000_000, "{" * 3000]
+)
 def test_an_answer_that_cannot_be_used_fails_the_chunk_and_nothing_is_stored(chat: Chat, answer: str) -> None:
     chat.say(*"abc")
     assert chat.update(KEYWORD_MEMORY, ScriptedLlm([answer])).made == 0
@@ -245,13 +244,57 @@ def test_a_creator_that_breaks_fails_its_chunk_and_says_nothing_of_the_chat(chat
     assert [lease.error for lease in chat.memory.leases.list(SCOPE)] == ["RuntimeError"]
 
 
-def test_a_creator_that_makes_nothing_fails_nothing_and_is_not_counted(chat: Chat) -> None:
+@pytest.mark.parametrize("kind", [CHUNK_MEMORY, KEYWORD_MEMORY])
+@pytest.mark.parametrize("answer", ["Nothing to remember.", "NOTHING", "n/a", "[]", '{"memories": []}'])
+def test_that_there_is_nothing_to_remember_is_kept_and_stops_nothing(chat: Chat, kind: str, answer: str) -> None:
+    if kind == CHUNK_MEMORY and "{" in answer:
+        return
+    said = memory_object("Rome") if kind == KEYWORD_MEMORY else "Anna moved to Rome."
+    update = chat.say(*"abcdefghijkl").update(kind, ScriptedLlm([answer] * 3 + [said]))
+    assert (update.made, update.nothing, chat.failures()) == (1, 3, [])
+    made = (*chunk_memories(chat.memory, SCOPE), *keyword_memories(chat.memory, SCOPE))
+    assert [each.source for each in made] == [(*"jkl",)]
+    again = chat.update(kind, ScriptedLlm([]))  # an author that was asked would fail
+    assert (again.made, again.nothing, chat.failures()) == (0, 0, [])
+    found = chat.memory.recall(SCOPE, "nothing to remember", kinds=["fact", "observation"])
+    assert "Nothing to remember." not in [hit.text for hit in found]
+
+
+def test_a_chunk_with_nothing_to_remember_is_looked_at_again_if_its_messages_change(chat: Chat) -> None:
+    chat.say(*"abcdef").update(llm=ScriptedLlm(["Nothing to remember.", "Anna moved."]))
+    chat.edit("b", "B")
+    chat.edit("e", "E")
+    update = chat.update(llm=ScriptedLlm(["Anna moved again.", "Nothing to remember."]))
+    assert (update.redone, update.nothing, chat.chunks()) == (1, 1, ["aBc"])
+    chat.memory.forget(SCOPE, ["d"])
+    chat.messages = [message for message in chat.messages if message.id != "d"]
+    assert (chat.update(llm=ScriptedLlm(["Bob moved."]), force=True).made, chat.chunks()) == (1, ["aBc", "Ef"])
+    chat.messages = [replace(message, is_retracted=True) for message in chat.messages]
+    for _ in range(2):
+        assert (chat.update(llm=ScriptedLlm([])).made, chat.chunks()) == (0, [])
+
+
+@pytest.mark.parametrize("made", [[], None, [{"text": "Nothing to remember."}]])
+def test_a_creator_that_makes_nothing_of_a_chunk_is_called_once_for_it(chat: Chat, made: Any) -> None:
+    calls: list[str] = []
+
     @creator("nothing")
     def nothing(call: CreatorCall) -> Sequence[dict[str, Any]]:
-        return []
+        calls.append(call.chunk.first)
+        return made  # type: ignore[no-any-return]
 
-    assert chat.say(*"abc").update("nothing").made == 0
-    assert chat.memory.leases.list(SCOPE) == []
+    updates = [chat.say(*ids).update("nothing") for ids in ("abcdef", "ghi")]
+    assert [(update.made, update.nothing) for update in updates] == [(0, 2), (0, 1)]
+    assert (calls, chat.memory.leases.list(SCOPE)) == ([*"adg"], [])
+    assert chat.memory.list(SCOPE, labels=["nothing"]).items == ()
+
+
+def test_chunks_that_fail_again_and_again_do_not_hold_up_those_behind_them(chat: Chat) -> None:
+    chat.say(*"abcdefghijkl")
+    llm = ScriptedLlm(lambda prompt: LlmError("no") if "number j" not in prompt.text else "Anna moved to Rome.")
+    for _ in range(3):
+        chat.update(llm=llm, force=True)
+    assert (chat.chunks(), chat.failures()) == (["jkl"], ["a", "d", "g"])
 
 
 def home(town: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from eunoe.discussion.authors import NothingError
 from eunoe.discussion.creators.answers import read_keyword_memories
 from eunoe.errors import LlmError
 
@@ -93,12 +94,56 @@ def test_an_object_without_words_is_reported_and_the_others_are_kept() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        None, 42, "text", [], {}, [1], ["text", WHOLE], [[WHOLE]], {**WHOLE, "title": 5}, {**WHOLE, "summary": ["x"]},
-        {**WHOLE, "entities": "Anna"}, {**WHOLE, "key_phrases": {"a": 1}}, {**WHOLE, "entities": [["Anna"]]},
-        {"entities": ["Anna"]}, {"title": " ", "summary": ""}, [WHOLE] * 51,
+        42, "text", [1], ["Anna moved."], {"memories": "Anna moved."}, [[WHOLE]], {"entities": ["Anna"]},
+        [{**WHOLE, "title": str(number)} for number in range(51)],
     ],
 )  # fmt: skip
-def test_wrong_types_and_empty_answers_are_refused_without_their_words(value: Any) -> None:
+def test_an_answer_without_a_memory_is_refused_without_its_words(value: Any) -> None:
     with pytest.raises(LlmError) as caught:
         read_keyword_memories(json.dumps(value))
+    assert not isinstance(caught.value, NothingError)
     assert "Anna" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [], {}, None, [{}], {"memories": []}, {"memories": None}, {"memories": "none"}, {"memories": [{}]},
+        {"memories": "Nothing to remember."}, {"title": " ", "summary": "", "entities": [], "key_phrases": []},
+    ],
+)  # fmt: skip
+def test_an_answer_may_say_that_there_is_nothing(value: Any) -> None:
+    with pytest.raises(NothingError):
+        read_keyword_memories(json.dumps(value))
+
+
+@pytest.mark.parametrize("answer", ["[", '{"memories": [', "```json\n["])
+def test_an_answer_that_breaks_off_before_its_first_memory_does_not_say_that_there_is_none(answer: str) -> None:
+    with pytest.raises(LlmError) as caught:
+        read_keyword_memories(answer)
+    assert not isinstance(caught.value, NothingError)
+
+
+@pytest.mark.parametrize(
+    ("odd", "read"),
+    [
+        ({"topics": "travel, food"}, {"topics": ("travel", "food")}),
+        ({"sentiment": {"name": "glad", "score": 0.9}}, {"sentiment": "glad"}),
+        ({"sentiment": ["glad", "calm"]}, {"sentiment": "glad calm"}),
+        ({"title": ["Move", 2]}, {"title": "Move 2"}),
+        ({"summary": {"text": "Anna moved to Rome."}}, {"summary": "Anna moved to Rome."}),
+        ({"entities": "Anna"}, {"entities": ("Anna",)}),
+        ({"entities": [{"name": "Anna", "kind": "person"}, ["Rome"], True]}, {"entities": ("Anna", "Rome")}),
+        ({"entities": {"people": ["Anna"], "places": ["Rome"]}}, {"entities": ("Anna", "Rome")}),
+        ({"name": "", "title": None}, {"title": "Anna moved to Rome."}),
+        ({"entities": True}, {"entities": ("Anna", "Rome")}),
+        ({"key_phrases": [{}]}, {"key_phrases": ("Anna moved", "Rome")}),
+        ({"supersedes": 3}, {"supersedes": ("3",)}),
+    ],
+)
+def test_an_odd_field_is_mended_and_the_others_are_kept(odd: dict[str, Any], read: dict[str, Any]) -> None:
+    memories, notes = read_keyword_memories(json.dumps([{**WHOLE, **odd}, "a word", OTHER]))
+    assert [memories[0].summary, memories[1].title] == ["Anna moved to Rome.", "Tea"]
+    assert {name: getattr(memories[0], name) for name in read} == read
+    assert list(odd)[-1] in notes[0]
+    assert "memory 2" in notes[-1]

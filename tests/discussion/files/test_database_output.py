@@ -39,6 +39,16 @@ def test_the_schema_is_that_of_the_other_program(tmp_path: Path) -> None:
     assert query(tmp_path / "ours.db", "SELECT * FROM memories_fts") == query(theirs, "SELECT * FROM memories_fts")
 
 
+def test_a_database_of_the_first_version_is_written_too(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(discussion_files.SCHEMA.replace("memory_text_unweighted", "memory_text"))
+    for rows in ((row(ROME),), (row(ROME), row(TEA))):
+        write_database(path, "trip", Database(rows), "folders")
+    assert search(path, "rome;green tea", "trip", 2) == [ROME["summary"], TEA["summary"]]
+    assert query(path, "SELECT memory_text FROM memories_fts") == [(ROME["summary"],), (TEA["summary"],)]
+
+
 def test_quotation_marks_are_taken_out_of_lists(tmp_path: Path) -> None:
     fields = {**TEA, "entities": ['the "Blue" Cup', "Anna"]}
     write_database(tmp_path / "x.db", "trip", Database((row(fields),)), "folders")

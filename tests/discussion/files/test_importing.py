@@ -206,14 +206,14 @@ def test_with_a_damaged_file_nothing_is_taken_in(memory: Memory, folder: Path, n
 def test_one_refused_discussion_does_not_hold_up_the_others(memory: Memory, folder: Path) -> None:
     root = folder.parent
     (write_folder(root / "bad", [block("One.")]) / "chat_summary.json").write_bytes(b"[")
-    write_folder(root / "my chat", [block("One.")])
+    write_folder(root / "my:chat", [block("One.")])
     report = import_folder(memory, root)
     assert [each.id for each in report.discussions] == ["trip"]
-    assert [each.name for each in report.refused] == ["bad", "my chat"]
+    assert [each.name for each in report.refused] == ["bad", "my:chat"]
     assert "chat_summary.json is damaged" in report.refused[0].reason
     assert "no id of a discussion" in report.refused[1].reason
     assert discussion_ids(memory) == ["trip"]
-    assert import_discussion(memory, root / "my chat", id="my-chat").stored == 1
+    assert import_discussion(memory, root / "my:chat", id="my-chat").stored == 1
 
 
 def test_folders_by_hashed_key_are_users(memory: Memory, folder: Path) -> None:

@@ -68,7 +68,13 @@ def test_wrong_weights_are_refused(memory: Memory, weights: Any) -> None:
         search(memory, "lisbon", weights=weights)
 
 
-@pytest.mark.parametrize("options", [{"limit": 0}, {"limit": "5"}, {"mode": "fuzzy"}, {"use_recency": "yes"}])
+def test_a_limit_of_0_is_the_default(write: DiscussionWriter) -> None:
+    for number in range(7):
+        write.keyword(f"Lisbon {number}.")
+    assert len(search(write.memory, "lisbon", limit=0)) == 5
+
+
+@pytest.mark.parametrize("options", [{"limit": -1}, {"limit": "5"}, {"mode": "fuzzy"}, {"use_recency": "yes"}])
 def test_wrong_options_are_refused(memory: Memory, options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         search(memory, "lisbon", **options)

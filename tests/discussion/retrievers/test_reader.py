@@ -189,7 +189,7 @@ def test_discussions_of_one_user_are_read_together_if_asked_for(write: Discussio
     assert both.all().texts == ("first", "second")
 
 
-@pytest.mark.parametrize("id", ["", "..", "a/b", "x" * 129])
+@pytest.mark.parametrize("id", ["", "..", "a/b", "a\\b", "a:b", " a", "a\nb", "x" * 201, "ä" * 101])
 def test_a_wrong_id_raises(memory: Memory, id: str) -> None:
     with pytest.raises(InputError, match="discussion"):
         DiscussionReader.of(memory, id)

@@ -131,6 +131,28 @@ def test_notes_tell_what_is_not_read() -> None:
         assert part in "\n".join(report.notes)
 
 
+@pytest.mark.parametrize(
+    ("ids", "problems"),
+    [(("agent1", "agent2"), 0), (("a", "agent1"), 1), (("agent2", "agent1"), 2), (("agent9", "agentX"), 0)],
+)
+def test_two_nodes_that_are_called_agent_n_are_found(ids: tuple[str, ...], problems: int) -> None:
+    found = check_workflow(Workflow.of([{**say("x"), "id": id} for id in ids])).problems
+    assert (len(found), all("called by its place" in problem for problem in found)) == (problems, True)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "notes"),
+    [
+        ([{"type": "RecentMemory"}, {"type": "FullChatSummary"}], 1),
+        ([{"type": "RecentMemory", "update_first": True}, {"type": "FullChatSummary"}], 0),
+        ([{"type": "RecentMemory"}, {"type": "QualityMemory"}], 0),
+    ],
+)
+def test_memories_that_are_read_and_never_made_are_noted(nodes: list[dict[str, Any]], notes: int) -> None:
+    report = check_workflow(Workflow.of(nodes))
+    assert (report.problems, sum("only read: add QualityMemory" in note for note in report.notes)) == ([], notes)
+
+
 def test_deep_nesting_is_no_crash() -> None:
     nested: Any = "{u}"
     for _ in range(5000):

@@ -21,6 +21,8 @@ from eunoe.model.turn import SILENT_ROLES
 
 _LEAST_MESSAGES: Final = 3
 """A discussion with fewer has nothing to sum up."""
+_TRIES_IN_PLACE: Final = 1
+"""A chunk that failed more often is tried behind the others, so that no few of them hold up all that come later."""
 _IMPORTED: Final = -1
 """Owns the messages that imported memories were made from."""
 
@@ -89,7 +91,7 @@ def plan_chunks(
     kind: str,
     sequence: Sequence[LogMessage],
     records: Records,
-    leases: Iterable[LeaseStatus],
+    leases: Sequence[LeaseStatus],
     cutting: Cutting,
     imported: Chunk | None = None,
     stale: Iterable[Chunk] = (),
@@ -114,9 +116,9 @@ class _Planner:
         self._limit = self._lookback_start()
 
     def plan(
-        self, records: Records, leases: Iterable[LeaseStatus], imported: Chunk | None, stale: Iterable[Chunk]
+        self, records: Records, leases: Sequence[LeaseStatus], imported: Chunk | None, stale: Iterable[Chunk]
     ) -> ChunkPlan:
-        plan = ChunkPlan(former=self._former)
+        plan, tried = ChunkPlan(former=self._former), {lease.name: lease.attempts for lease in leases}
         for record in sorted(records.made, key=lambda each: (each.chunk.edition, each.recorded), reverse=True):
             if not self._add_record(record):
                 plan.empty.append(record)
@@ -132,7 +134,7 @@ class _Planner:
         self._cut_rest(plan, imported)
         for former in self._former:
             former.uncovered = {self._sequence[place].id for place in self._uncovered(former)}
-        plan.work.sort(key=lambda work: work.chunk.place)
+        plan.work.sort(key=lambda work: (max(_TRIES_IN_PLACE, tried.get(work.chunk.name, 0)), work.chunk.place))
         return plan
 
     def _lookback_start(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from eunoe.discussion.atoms import own_source
+from eunoe.discussion.atoms import NOTHING, is_nothing, own_source
 from eunoe.discussion.model import Chunk
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
@@ -57,7 +57,7 @@ def read_records(memory: Memory, scope: Scope, kind: str) -> Records:
         successors = [id for id in atom.metadata.get("superseded_by", ()) if _is_older(standing.get(id), atom)]
         _note(expired_by, atom.id, successors)
         superseded.update([atom.id] * bool(successors))
-        if holds(atom, now) or atom.id in expired_by:
+        if is_made(atom, now) or atom.id in expired_by:
             standing[atom.id] = atom
             for id in _stands_for(atom):
                 if _is_older(by_id.get(id), atom):
@@ -78,6 +78,11 @@ def holds(atom: Atom, now: datetime) -> bool:
     return atom.valid_to is None or atom.valid_to > now
 
 
+def is_made(atom: Atom, now: datetime) -> bool:
+    """Whether an atom says that its chunk was made, if only with nothing to remember."""
+    return holds(atom, now) or is_nothing(atom)
+
+
 def revivable(record: ChunkRecord, records: Records) -> list[str]:
     """Ids of what expired because of this chunk's memories alone, and holds again if they are made anew."""
     own = {atom.id for atom in record.atoms}
@@ -87,8 +92,9 @@ def revivable(record: ChunkRecord, records: Records) -> list[str]:
 def _open_atoms(memory: Memory, scope: Scope, kind: str) -> Iterable[Atom]:
     after = ""
     while True:
-        page = memory.list(scope, kinds=("observation", "fact"), labels=[kind], limit=_PAGE, after=after)
-        yield from (item for item in page.items if isinstance(item, Atom))
+        page = memory.list(scope, kinds=("observation", "fact"), labels=[kind, NOTHING], limit=_PAGE, after=after)
+        found = (item for item in page.items if isinstance(item, Atom))
+        yield from (atom for atom in found if atom.label == kind or atom.metadata["chunk"]["kind"] == kind)
         if not (after := page.next):
             return
 

@@ -7,9 +7,10 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
-from eunoe.discussion.authors import Author
+from eunoe.discussion.atoms import NOTHING, SETTINGS, nothing_item
+from eunoe.discussion.authors import Author, NothingError, says_nothing
 from eunoe.discussion.chunks.plan import ChunkWork
-from eunoe.discussion.chunks.records import holds, read_chunk
+from eunoe.discussion.chunks.records import is_made, read_chunk
 from eunoe.discussion.creators import Creator, CreatorCall
 from eunoe.discussion.model import CHUNK_MEMORY, Chunk
 from eunoe.errors import ConflictError, EunoeError, StoreError
@@ -20,10 +21,8 @@ from eunoe.model.time import utc_now
 from eunoe.text.normalize import one_line
 
 ChunkOutcome = Literal["made", "nothing", "failed", "held", "paused", "moved"]
-"""`nothing`: there was nothing to remember. `held`: somebody else makes it. `paused`: it failed a moment ago. `moved`:
-the chunk is not as it was planned any more."""
-SETTINGS: Final = "settings"
-"""The field of metadata with the digest of the settings by which a memory was made."""
+"""`nothing`: there was nothing to remember, which is kept. `held`: somebody else makes it. `paused`: it failed a moment
+ago. `moved`: the chunk is not as it was planned any more."""
 _MAX_ERROR_CHARACTERS: Final = 300
 
 
@@ -53,8 +52,9 @@ class ChunkRun:
             # What has no author where it could have one is made of the words of the chat, in no time.
             is_quick = self.author is None and self.creator.prompts is not None
             with nullcontext() if is_quick else leases.renewing(self.scope, lease):
-                items = self._create(work)
-            self.memory.remember_many(self.scope, items, replace=True, again=True, lease=lease)
+                items = self.create(work)
+            written = items or [{**self._complete(nothing_item(), work, 1), "label": NOTHING}]
+            self.memory.remember_many(self.scope, written, replace=True, again=True, lease=lease)
             return "made" if items else "nothing"
         except (ConflictError, StoreError) as error:
             leases.release(self.scope, lease)
@@ -78,16 +78,21 @@ class ChunkRun:
     def _is_as_planned(self, work: ChunkWork) -> bool:
         """Whether nobody has made the chunk since the plan: asked under the lease, so that the answer stays true."""
         found = self.memory.get_many(self.scope, [memory_id(work.chunk, 1)])
-        made = [each for each in found if isinstance(each, Atom) and each.retired is None and holds(each, utc_now())]
+        made = [each for each in found if isinstance(each, Atom) and each.retired is None and is_made(each, utc_now())]
         known = [atom.id for atom in work.record.atoms] if work.record else []
         if not made:
             return True
         planned = work.record.chunk if work.record and made[0].id in known else None
         return read_chunk(made[0].metadata) == planned
 
-    def _create(self, work: ChunkWork) -> list[dict[str, Any]]:
+    def create(self, work: ChunkWork) -> list[dict[str, Any]]:
+        """What a chunk becomes; nothing is written."""
         call = CreatorCall(self.memory, self.scope, work.chunk, work.messages, self.author, self.notes)
-        items = self.creator.make(call)
+        try:
+            made = self.creator.make(call) or ()
+        except NothingError:
+            made = ()
+        items = (item for item in made if not says_nothing(str(item.get("text", ""))))
         return [self._complete(item, work, number) for number, item in enumerate(items, 1)]
 
     def _complete(self, item: Mapping[str, Any], work: ChunkWork, number: int) -> dict[str, Any]:

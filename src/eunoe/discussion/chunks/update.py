@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
+from eunoe.discussion.atoms import SETTINGS, own_source
 from eunoe.discussion.authors import Author, AuthorSources, choose_author
+from eunoe.discussion.chunks.content import chunk_text
 from eunoe.discussion.chunks.plan import ChunkPlan, Cutting, plan_chunks
-from eunoe.discussion.chunks.records import Records, read_records, revivable
-from eunoe.discussion.chunks.run import SETTINGS, ChunkRun
+from eunoe.discussion.chunks.records import Records, holds, read_records, revivable
+from eunoe.discussion.chunks.run import ChunkRun
 from eunoe.discussion.creators import Creator, find_creator
 from eunoe.discussion.model import Chunk, LogMessage
 from eunoe.discussion.settings import AuthorSettings, ChunkSettings, DiscussionSettings
+from eunoe.errors import InputError
 from eunoe.memory import Memory
+from eunoe.model.atom import Atom
 from eunoe.model.lease import LeaseStatus
 from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
@@ -25,6 +29,23 @@ _MAX_PLANS: Final = 5
 """How often a plan is made anew in one run because another process was quicker."""
 _MAX_FAILURES: Final = 3
 """After so many failures one after the other the author is taken to be out of order, and the rest waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkTrial:
+    """What one chunk would become with other settings."""
+
+    kind: str
+    number: int
+    chunks: int
+    """So many there are with these settings."""
+    text: str
+    """Its words, as authors are shown them."""
+    now: tuple[Atom, ...]
+    """The memories that rest on its messages now."""
+    made: tuple[Mapping[str, Any], ...]
+    """What it would become, each as `Memory.remember` takes it; none if there is nothing to remember."""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -42,6 +63,7 @@ class ChunkUpdate:
     """Whether all chunks are to be cut and made anew."""
     made: int = 0
     redone: int = 0
+    nothing: int = 0
     waiting: int = 0
     held: int = 0
     notes: list[str] = field(default_factory=list)
@@ -59,15 +81,33 @@ class ChunkUpdate:
             self.notes.append(f"{self.kind}: {left} chunks keep their old memories: rebuild again to go on")
         self._expire(read_records(self.memory, self.scope, self.kind).leftovers)
 
+    def try_one(self, sequence: Sequence[LogMessage], number: int) -> ChunkTrial:
+        """See what one chunk would become in a rebuild; nothing is written. Raise LlmError if its author fails."""
+        records = read_records(self.memory, self.scope, self.kind)
+        edition = 1 + max((record.chunk.edition for record in records.made), default=-1)
+        plan = plan_chunks(self.kind, sequence, records, [], self._cutting(edition, edition, force=True))
+        if not 1 <= number <= len(plan.work):
+            raise InputError(
+                f"{self.kind}: there is no chunk {number}: the chat has {len(plan.work)} with these settings"
+            )
+        work, creator = plan.work[number - 1], find_creator(self.kind)
+        run = ChunkRun(self.memory, self.scope, creator, self._author(creator, plan), notes=self.notes)
+        made = tuple(run.create(work))
+        ids = {message.id for message in work.messages}
+        now = tuple(atom for record in records.made for atom in record.atoms if ids.intersection(own_source(atom)))
+        held = tuple(atom for atom in now if holds(atom, utc_now()))
+        return ChunkTrial(self.kind, number, len(plan.work), chunk_text(work.messages), held, made, tuple(self.notes))
+
+    def _cutting(self, edition: int, least_edition: int, force: bool) -> Cutting:
+        is_on, factor = self.kind in self.settings.memory_kinds, self.settings.token_factor
+        return Cutting(self._chunk_settings(), factor, self.settings.lookback, force, is_on, edition, least_edition)
+
     def _plan(
         self, sequence: Sequence[LogMessage], records: Records, imported: Chunk | None, stale: Sequence[Chunk]
     ) -> ChunkPlan:
-        is_on = self.kind in self.settings.memory_kinds
-        factor, lookback = self.settings.token_factor, self.settings.lookback
         leases = self.memory.leases.list(self.scope, f"{self.kind}:")
         edition = self._edition(records, leases)
-        least = edition if self.rebuild else 0
-        cutting = Cutting(self._chunk_settings(), factor, lookback, self.force, is_on, edition, least)
+        cutting = self._cutting(edition, edition if self.rebuild else 0, self.force)
         return plan_chunks(self.kind, sequence, records, leases, cutting, imported, stale)
 
     def _edition(self, records: Records, leases: Sequence[LeaseStatus]) -> int:
@@ -102,9 +142,10 @@ class ChunkUpdate:
             if outcome in ("made", "nothing"):
                 self._end_former(plan, work.messages)
             self.held += outcome == "held"
+            self.nothing += outcome == "nothing"
             self.made += outcome == "made" and work.record is None
             self.redone += outcome == "made" and work.record is not None
-            failures = failures + 1 if outcome == "failed" else 0 if outcome == "made" else failures
+            failures = failures + 1 if outcome == "failed" else 0 if outcome in ("made", "nothing") else failures
             if self.progress:
                 self.progress(self.kind, number, len(plan.work))
             if failures >= _MAX_FAILURES and number < len(plan.work):

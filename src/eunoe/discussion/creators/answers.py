@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from eunoe.discussion.authors import NothingError, says_nothing
 from eunoe.discussion.creators.extractive import find_key_phrases, find_names
 from eunoe.discussion.model import KeywordMemory
 from eunoe.errors import LlmError
-from eunoe.llm.answers import conform
 from eunoe.llm.lenient_json import read_json_values
 from eunoe.text.sentences import cut_to_words
 
@@ -22,6 +23,9 @@ _PROPERTIES: Final = {
     "sentiment": {"type": ["string", "number"]},
     "supersedes": _TEXTS,
 }
+_WORDS: Final = ("title", "summary", "sentiment")
+"""Fields of one text each; all others are lists."""
+_LIST_SIGNS: Final = re.compile(r"[,;\n]")
 _REQUIRED: Final = ("title", "summary", "entities", "key_phrases")
 _OBJECT: Final[Mapping[str, Any]] = {"type": "object", "properties": _PROPERTIES}
 SCHEMA: Final[Mapping[str, Any]] = {
@@ -48,16 +52,19 @@ class Answer(NamedTuple):
 def read_keyword_memories(answer: str) -> Answer:
     """Read objects and lists of objects: one or several, fenced or with words around them.
 
-    An object that lacks something is repaired, and a note says so. Raise LlmError if the answer is empty, no JSON, or
-    has a value of a wrong type. No error and no note repeats the answer's words.
+    A field that is missing or odd is mended, and a note says so. Raise NothingError if the answer has no words in its
+    JSON, and LlmError if it is no JSON, or if no object has a title or a summary. No error and no note repeats the
+    answer's words.
 
     >>> read_keyword_memories('{"title": "Move", "summary": "Anna moved to Rome."}').memories[0].entities
     ('Anna', 'Rome')
     """
     found = read_json_values(answer)
     objects = [each for value in _telling(found.values) for each in _objects(value)]
-    if not objects or len(objects) > _MAX_MEMORIES:
-        raise LlmError(f"the answer holds {len(objects)} memories; from 1 to {_MAX_MEMORIES} are taken")
+    if not any(_flat(objects)) and not found.is_cut:
+        raise NothingError("the answer says that there is nothing to remember")
+    if len(objects) > _MAX_MEMORIES:
+        raise LlmError(f"the answer holds {len(objects)} memories; at most {_MAX_MEMORIES} are taken")
     notes = [_CUT] if found.is_cut else []
     memories = [memory for number, value in enumerate(_unique(objects), 1) if (memory := _read(value, number, notes))]
     if not memories:
@@ -84,42 +91,59 @@ def _unique(objects: Iterable[Any]) -> list[Any]:
 
 
 def _objects(value: Any) -> list[Any]:
-    if isinstance(value, Mapping):
-        lists = [value[name] for name in _LISTS if isinstance(value.get(name), list)]
-        return list(lists[0]) if lists and not _REQUIRED_NAMES & value.keys() else [value]
+    if isinstance(value, Mapping) and not _REQUIRED_NAMES & value.keys():
+        named = [value[name] for name in _LISTS if name in value]
+        return _objects(named[0]) if named else [value]
     if isinstance(value, list):
         return value
-    raise LlmError("the answer must be an object or a list of objects")
+    return [] if value is None or (isinstance(value, str) and says_nothing(value)) else [value]
 
 
 _REQUIRED_NAMES: Final = frozenset(_REQUIRED)
 
 
 def _read(value: Any, number: int, notes: list[str]) -> KeywordMemory | None:
-    fields = conform(value, _OBJECT, f"memory {number}")
-    texts = {name: fields.get(name, "").strip() for name in ("title", "summary")}
-    if not any(texts.values()):
+    given = value if isinstance(value, Mapping) else {}
+    fields = {name: each for name, each in given.items() if _is_regular(name, each) or any(_flat(each))}
+    texts = {name: " ".join(_flat(fields.get(name))) for name in _WORDS}
+    lists = {name: tuple(dict.fromkeys(_items_of(fields.get(name)))) for name in _PROPERTIES if name not in _WORDS}
+    if not (summary := texts["summary"] or texts["title"]):
         notes.append(f"memory {number} of an answer was left out: it has neither a title nor a summary")
         return None
-    summary = texts["summary"] or texts["title"]
-    lists = {name: _texts(fields.get(name, ())) for name in ("entities", "key_phrases", "topics", "supersedes")}
     if missing := [name for name in _REQUIRED if not (texts.get(name) or (name in fields and name in lists))]:
         notes.append(f"memory {number} of an answer had no {', '.join(missing)}: filled from its words")
+    if odd := [name for name in fields if name in _PROPERTIES and not _is_regular(name, fields[name])]:
+        notes.append(f"memory {number} of an answer had an odd {', '.join(odd)}: read as well as it could be")
     return KeywordMemory(
         title=texts["title"] or cut_to_words(summary, _TITLE_WORDS),
         summary=summary,
         entities=lists["entities"] if "entities" in fields else find_names(summary),
         key_phrases=lists["key_phrases"] if "key_phrases" in fields else find_key_phrases(summary),
         topics=lists["topics"],
-        sentiment=str(fields.get("sentiment", "")).strip(),
+        sentiment=texts["sentiment"],
         supersedes=lists["supersedes"],
-        extra={name: value for name, value in fields.items() if name not in _PROPERTIES},
+        extra={name: each for name, each in given.items() if name not in _PROPERTIES},
     )
 
 
-def _texts(values: Any) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_stripped(values)))
+def _is_regular(name: str, value: Any) -> bool:
+    """Whether a field has the type that was asked for."""
+    if name in _WORDS:
+        return isinstance(value, str | int | float)
+    return isinstance(value, list) and all(isinstance(each, str | int | float) for each in value)
 
 
-def _stripped(values: Any) -> Iterator[str]:
-    return (text for value in values if (text := str(value).strip()))
+def _items_of(value: Any) -> Iterator[str]:
+    """The texts of a field that is to be a list; one text may list them."""
+    return _flat(_LIST_SIGNS.split(value) if isinstance(value, str) else value)
+
+
+def _flat(value: Any) -> Iterator[str]:
+    """All texts in a value, however deep they stand; of an object with a name, that."""
+    if isinstance(value, Mapping):
+        value = value["name"] if value.get("name") and isinstance(value["name"], str) else list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from _flat(each)
+    elif isinstance(value, str | int | float) and not isinstance(value, bool) and (text := str(value).strip()):
+        yield text

@@ -16,6 +16,7 @@ from eunoe.discussion.creators.registry import CreatorCall, creator
 from eunoe.discussion.creators.related import RelatedMemories, find_related
 from eunoe.discussion.documents.answer_guard import guard_answer
 from eunoe.discussion.model import KEYWORD_MEMORY, KeywordMemory
+from eunoe.errors import LlmError
 
 
 @creator(KEYWORD_MEMORY, PROMPTS, SCHEMA)
@@ -29,7 +30,21 @@ def _write(call: CreatorCall, author: Author) -> list[KeywordMemory]:
     related = find_related(call)
     answer = read_keyword_memories(author.write({"TextChunk": call.text, "Memory_file": related.text}))
     call.notes.extend(answer.notes)
-    return [related.settle(_with_origin(call, author, each, related), call.notes) for each in answer.memories]
+    taken = [memory for each in answer.memories if (memory := _guarded(call, author, each, related))]
+    if not taken:
+        raise LlmError(call.notes[-1])
+    return [related.settle(each, call.notes) for each in taken]
+
+
+def _guarded(
+    call: CreatorCall, author: Author, memory: KeywordMemory, related: RelatedMemories
+) -> KeywordMemory | None:
+    """A memory with what it rests on; None, and a note, if its words cannot be taken."""
+    try:
+        return _with_origin(call, author, memory, related)
+    except LlmError as error:
+        call.notes.append(str(error))
+        return None
 
 
 def _with_origin(call: CreatorCall, author: Author, memory: KeywordMemory, related: RelatedMemories) -> KeywordMemory:

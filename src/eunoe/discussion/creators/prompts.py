@@ -25,7 +25,8 @@ The part to remember:
 Write one block of text that holds what is worth remembering of this part: who said, did, wants, decided or plans \
 what, with names, numbers and dates. Say who it is instead of "I", "you" or "she". Write dates out, never "today" or \
 "tomorrow". Leave out greetings and what the memories before already say. Add nothing that was not said. Use the \
-language of the conversation. Answer with the text alone: no heading, no remark.""",
+language of the conversation. Answer with the text alone: no heading, no remark. If there is nothing worth \
+remembering in it, answer with the word NOTHING.""",
     ("TextChunk",),
 )
 
@@ -49,6 +50,7 @@ dates written out;
 - "sentiment": the mood, in one word;
 - "supersedes": the ids of those older memories that are no longer true because of it, and of those marked as later \
 that contradict it; mostly none.
-Add nothing that was not said. Use the language of the conversation. Answer with JSON alone: {"memories": [...]}.""",
+Add nothing that was not said. Use the language of the conversation. Answer with JSON alone: {"memories": [...]}. \
+If there is nothing worth remembering in it, the list is empty.""",
     ("TextChunk",),
 )

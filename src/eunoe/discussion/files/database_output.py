@@ -26,6 +26,9 @@ CREATE VIRTUAL TABLE IF NOT EXISTS memories_fts USING fts5(
 CREATE TABLE IF NOT EXISTS memory_embeddings (
     memory_id INTEGER, model TEXT, dim INTEGER, vector BLOB, PRIMARY KEY (memory_id, model));
 """
+_SEARCHED: Final = ("title", "summary", "entities", "key_phrases")
+_TEXT_COLUMNS: Final = ("memory_text_unweighted", "memory_text")
+"""What the text is called in the full-text index: now, and in databases of the first version."""
 _PROGRESS: Final[dict[Layout, str]] = {
     "folders": """CREATE TABLE IF NOT EXISTS vector_memory_hash_log (
         id INTEGER PRIMARY KEY AUTOINCREMENT, discussion_id TEXT NOT NULL, message_hash TEXT NOT NULL,
@@ -83,13 +86,14 @@ def _write(connection: sqlite3.Connection, id: str, database: Database, layout: 
         connection.execute("DELETE FROM memories_fts WHERE rowid = ?", [number])
         connection.execute("DELETE FROM memory_embeddings WHERE memory_id = ?", [number])
     connection.executemany(
-        "INSERT INTO memories VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO memories (id, discussion_id, memory_text, date_added, metadata_json) VALUES (?, ?, ?, ?, ?)",
         [(row.id, id, row.text, row.date, row.metadata or None) for row in changed],
     )
+    known = {column[1] for column in connection.execute("PRAGMA table_info(memories_fts)")}
+    columns = [*_SEARCHED, *[name for name in _TEXT_COLUMNS if name in known][:1]]
     connection.executemany(
-        "INSERT INTO memories_fts (rowid, title, summary, entities, key_phrases, memory_text_unweighted) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        [(row.id, *searched_fields(row)) for row in changed],
+        f"INSERT INTO memories_fts (rowid, {', '.join(columns)}) VALUES (?{', ?' * len(columns)})",
+        [(row.id, *searched_fields(row)[: len(columns)]) for row in changed],
     )
     if old.keys() & {*gone, *(row.id for row in changed)}:
         connection.execute("INSERT INTO memories_fts (memories_fts) VALUES ('optimize')")  # drops words of rows gone
@@ -133,9 +137,7 @@ def searched_fields(row: Row) -> tuple[str, str, str, str, str]:
     except ValueError:
         fields = {}
     fields = fields if isinstance(fields, dict) else {}
-    title, summary, entities, phrases = (
-        _words(fields.get(name)) for name in ("title", "summary", "entities", "key_phrases")
-    )
+    title, summary, entities, phrases = (_words(fields.get(name)) for name in _SEARCHED)
     return title, summary, entities, phrases, row.text
 
 

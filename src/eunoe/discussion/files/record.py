@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final
 
-from eunoe.discussion.atoms import chunk_memories
+from eunoe.discussion.atoms import NEVER, chunk_memories
 from eunoe.discussion.files.database import LoggedHash
 from eunoe.discussion.files.layout import Part
 from eunoe.discussion.model import MemoryKind
@@ -20,8 +19,6 @@ IMPORT: Final = "import"
 """The author of what was imported, and the beginning of its ids."""
 _ID: Final = "import_record"
 _TEXT: Final = "How far the imported memories go."
-_NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""When the record ends to hold: it is kept, and no recall brings it back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +60,7 @@ def record_item(record: ImportRecord) -> dict[str, Any]:
     """What `Memory.remember_many` takes."""
     lists = {"hashes": [list(each) for each in record.hashes], "replaced": list(record.replaced)}
     fields = {**asdict(record), **lists}
-    return {"text": _TEXT, "id": _ID, "label": _ID, "valid_to": _NEVER, "metadata": fields}
+    return {"text": _TEXT, "id": _ID, "label": _ID, "valid_to": NEVER, "metadata": fields}
 
 
 def digest(text: str) -> str:

@@ -25,6 +25,7 @@ SearchMode = Literal["keyword", "semantic", "hybrid"]
 SEARCH_MODES: Final[tuple[SearchMode, ...]] = ("keyword", "semantic", "hybrid")
 FIELDS: Final = ("title", "summary", "entities", "key_phrases", "text")
 EQUAL_WEIGHTS: Final = (1.0,) * len(FIELDS)
+DEFAULT_LIMIT: Final = 5
 _SUMMARY: Final = FIELDS.index("summary")
 _TEXT: Final = FIELDS.index("text")
 _MAX_WEIGHT: Final = 1e6
@@ -45,7 +46,8 @@ class KeywordQuery:
     """What is searched for, and how."""
 
     keywords: str
-    limit: int = 5
+    limit: int = 0
+    """At most so many; 0 for the default."""
     weights: Sequence[float] = EQUAL_WEIGHTS
     use_recency: bool = False
     mode: SearchMode = "keyword"
@@ -54,7 +56,7 @@ class KeywordQuery:
     use_entity_expansion: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "limit", check_count(self.limit, "limit"))
+        object.__setattr__(self, "limit", check_limit(self.limit))
         if self.mode not in SEARCH_MODES:
             raise InputError(f"search_mode {show(self.mode)} must be one of {', '.join(SEARCH_MODES)}")
         check_flag(self.use_recency, "use_recency")
@@ -83,6 +85,11 @@ class KeywordHit(NamedTuple):
     text: str
     """Its summary, escaped."""
     score: float
+
+
+def check_limit(limit: object) -> int:
+    """How many are wanted at most; 0 means the default."""
+    return check_count(limit, "limit", least=0) or DEFAULT_LIMIT
 
 
 def check_weights(weights: Sequence[float]) -> None:

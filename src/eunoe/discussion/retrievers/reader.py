@@ -10,7 +10,7 @@ from eunoe.discussion.retrievers.combined_search import search_discussions
 from eunoe.discussion.retrievers.conversation_search import compare_request, last_rows, search_logs
 from eunoe.discussion.retrievers.escaping import CHUNK_BREAK, RULE
 from eunoe.discussion.retrievers.keyword_index import find_matches
-from eunoe.discussion.retrievers.keyword_search import KeywordHit, KeywordQuery, search_keyword_memories
+from eunoe.discussion.retrievers.keyword_search import KeywordHit, KeywordQuery, check_limit, search_keyword_memories
 from eunoe.discussion.retrievers.keyword_terms import split_keywords
 from eunoe.discussion.retrievers.retrieval import Retrieval
 from eunoe.discussion.retrievers.views import (
@@ -21,6 +21,7 @@ from eunoe.discussion.retrievers.views import (
     summary_text,
 )
 from eunoe.discussion.scope import DEFAULT_USER, discussion_ids, discussion_scope
+from eunoe.discussion.token_limit import fit
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 from eunoe.model.validation import check_count
@@ -58,11 +59,11 @@ class DiscussionReader:
         others = discussion_ids(memory, user) if across_discussions else []
         return cls(memory, [*(discussion_scope(id, user) for id in others if id != discussion_id), own])
 
-    def recent(self, count: int = 3) -> Retrieval:
-        """The latest chunk memories, the latest last; -1 for all."""
+    def recent(self, count: int = 3, tokens: int = 0) -> Retrieval:
+        """The latest chunk memories, the latest last; -1 for all. `tokens`: those that fit; 0 for no limit."""
         count = check_count(count, "count", least=ALL)
         texts = self._chunk_texts()
-        return _retrieval(texts if count == ALL else texts[max(0, len(texts) - count) :], _NO_MEMORIES)
+        return _within(texts if count == ALL else texts[max(0, len(texts) - count) :], _NO_MEMORIES, tokens)
 
     def first(self, count: int = 5) -> Retrieval:
         """The first chunk memories."""
@@ -84,14 +85,17 @@ class DiscussionReader:
         """The rolling summary as it was written last."""
         return self._documents(summary_text, _NO_SUMMARY)
 
-    def full_summary(self) -> Retrieval:
-        """The rolling summary, and the chunk memories that came after it."""
-        parts = (
-            text
-            for scope in self._scopes
-            for text in (summary_text(self._memory, scope), *(text for text, _ in new_texts(self._memory, scope)))
-        )
-        return _retrieval(filter(None, parts), _NO_SUMMARY, "\n\n")
+    def full_summary(self, tokens: int = 0) -> Retrieval:
+        """The rolling summary, and the chunk memories that came after it. `tokens`: of these the latest that fit."""
+        parts: list[str] = []
+        summaries: list[int] = []
+        for scope in self._scopes:
+            if summary := summary_text(self._memory, scope):
+                summaries.append(len(parts))
+                parts.append(summary)
+            parts += [text for text, _ in new_texts(self._memory, scope)]
+        others = [place for place in range(len(parts)) if place not in summaries]
+        return _within(parts, _NO_SUMMARY, tokens, "\n\n", [*reversed(summaries), *reversed(others)])
 
     def state_document(self) -> Retrieval:
         """The state document."""
@@ -114,14 +118,14 @@ class DiscussionReader:
                 from its end, not from that of the log.
         """
         logs = [log_texts(self._memory, scope) for scope in self._scopes]
-        most, hidden = check_count(limit, "limit"), check_count(lookback, "lookback", least=0)
+        most, hidden = check_limit(limit), check_count(lookback, "lookback", least=0)
         request = compare_request(logs[-1], messages, hidden) if messages else last_rows(logs[-1], hidden)
         return _retrieval(search_logs(logs, request, keywords, most), _NO_MATCH, RULE)
 
     def search_chunk_memories(self, keywords: str, limit: int = 5) -> Retrieval:
         """Chunk memories that have any of the keywords, best first."""
         views = [chunk_texts(self._memory, scope) for scope in self._scopes]
-        most = check_count(limit, "limit")
+        most = check_limit(limit)
         matches = find_matches([view.index for view in views], split_keywords(keywords), [1.0], most)
         return _retrieval((views[match.number].texts[match.row] for match in matches), _NO_MATCH, RULE)
 
@@ -148,6 +152,16 @@ class DiscussionReader:
 def _retrieval(texts: Iterable[str], message: str, delimiter: str = CHUNK_BREAK) -> Retrieval:
     given = tuple(texts)
     return Retrieval(given, "" if given else message, delimiter)
+
+
+def _within(
+    texts: Sequence[str], message: str, tokens: int, delimiter: str = CHUNK_BREAK, ranking: Iterable[int] | None = None
+) -> Retrieval:
+    """The texts that fit into so many tokens; if these are not all, a message says so."""
+    given = tuple(fit(texts, check_count(tokens, "tokens", least=0), ranking))
+    if not texts or given == tuple(texts):
+        return _retrieval(given, message, delimiter)
+    return Retrieval(given, f"{len(given)} of {len(texts)} texts are given, cut to {tokens:,} tokens", delimiter)
 
 
 def _dated(hit: KeywordHit) -> str:

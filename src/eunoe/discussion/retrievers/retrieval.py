@@ -12,7 +12,7 @@ class Retrieval(NamedTuple):
 
     texts: tuple[str, ...]
     message: str = ""
-    """For people, never for a prompt. Empty if there are texts."""
+    """For people, never for a prompt: why there is nothing, or not everything."""
     delimiter: str = CHUNK_BREAK
 
     @property

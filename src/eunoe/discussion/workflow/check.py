@@ -9,6 +9,7 @@ from typing import Any, Final
 from eunoe.discussion.workflow.document import Workflow
 from eunoe.discussion.workflow.environment import Environment
 from eunoe.discussion.workflow.node import COMMON_KEYS, RESPONDER_KEYS, NodeType, find_type, is_responder, missing_keys
+from eunoe.discussion.workflow.nodes.memory_keys import UPDATE_FIRST
 from eunoe.discussion.workflow.placeholders import NAME, parse_agent_name, placeholder_names, substitute
 from eunoe.discussion.workflow.rendering import node_ids, output_number, unknown_placeholder, variable_text
 from eunoe.discussion.workflow.runner import find_in_chain
@@ -18,6 +19,9 @@ from eunoe.discussion.workflow.values import COUNT_KEYS, VALUES, count_problem
 from eunoe.errors import EunoeError, WorkflowError
 from eunoe.model.validation import show
 
+_MAKER: Final = "QualityMemory"
+_READERS: Final = frozenset(("RecentMemory", "FullChatSummary"))
+"""In WilmerAI these two make memories before they read."""
 _MESSAGES: Final = "messages"
 """What templates can use beside placeholders."""
 _LISTS: Final = ("strings", "scoped_variables")
@@ -50,6 +54,7 @@ def check_workflow(workflow: Workflow, environment: Environment | None = None) -
     checker = _Checker(environment or Environment())
     checker.check((workflow,), None)
     checker.check_settings(workflow)
+    checker.check_makers(workflow)
     return checker.report
 
 
@@ -58,6 +63,7 @@ class _Checker:
         self.report = CheckReport()
         self._environment = environment
         self._checked: set[tuple[str, int | None]] = set()
+        self._types: set[str] = set()
 
     def check(self, chain: tuple[Workflow, ...], inputs: int | None) -> None:
         """Check the last workflow of a chain, which gets so many inputs; None if nobody knows how many."""
@@ -76,6 +82,7 @@ class _Checker:
             except WorkflowError as error:
                 self._add_problems(place, [str(error)])
                 continue
+            self._types.add(type.name if fields.get(UPDATE_FIRST) is not True else _MAKER)
             self._add_problems(place, self._node_problems(workflow, number, type, inputs))
             self._add_notes(place, _key_notes(type, fields))
             self._check_calls(chain, place, type, fields)
@@ -93,6 +100,13 @@ class _Checker:
             if name:
                 self._check_call((workflow,), "the settings of the user", name, "", 0)
 
+    def check_makers(self, workflow: Workflow) -> None:
+        """Note that nothing makes the memories that nodes read, as far as these workflows tell."""
+        is_on = self._environment.update_first or workflow.variables.get(UPDATE_FIRST) is True
+        if not is_on and _MAKER not in self._types and self._types & _READERS:
+            note = f"{', '.join(sorted(self._types & _READERS))} only read: add {_MAKER} behind the reply, or set "
+            self._add_notes(workflow.title, [f"{note}{UPDATE_FIRST} to true, unless memories are made elsewhere"])
+
     def _node_problems(self, workflow: Workflow, number: int, type: NodeType, inputs: int | None) -> Iterator[str]:
         fields = workflow.nodes[number - 1]
         if missing := missing_keys(type, fields):
@@ -102,6 +116,9 @@ class _Checker:
         yield from _count_problems(type, fields)
         if isinstance(id := fields.get("id"), str) and node_ids(workflow.nodes)[id] != number:
             yield f"its id {show(id)} is that of another node too"
+        agent = parse_agent_name(f"{fields.get('id')}Output")
+        if agent and agent.number != number and agent.number <= len(workflow.nodes):
+            yield f"its id {show(fields['id'])} is what node {agent.number} is called by its place: give it another id"
         if type.check:
             yield from type.check(fields, self._environment)
         yield from self._model_problems(workflow, type, fields)

@@ -1,4 +1,4 @@
-"""Creators that a workflow starts: at once, or behind the reply."""
+"""Creators that a workflow starts."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from eunoe.discussion.documents.summary import new_since_summary
-from eunoe.discussion.log.discussion_log import DiscussionLog
 from eunoe.discussion.report import UpdateReport
 from eunoe.discussion.settings import DiscussionSettings
 from eunoe.discussion.update import update_discussion
 from eunoe.discussion.workflow.chat import ChatMessage
 from eunoe.discussion.workflow.node_call import NodeCall
 from eunoe.discussion.workflow.runner import Run
-from eunoe.errors import ConflictError, EunoeError, LlmError, WorkflowError
+from eunoe.errors import ConflictError, LlmError, WorkflowError
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 from eunoe.model.validation import show
@@ -32,28 +31,6 @@ def make_memories(call: NodeCall, *, force: bool = False, is_whole: bool = False
         _note_failures(call, report)
 
 
-def queue_update(call: NodeCall) -> None:
-    """Let memories be made behind the reply, without the messages if by then somebody took in others.
-
-    What is in the log then is newer: an old request would take back what was said since. What goes wrong is noted in
-    the trace of the node, later than the reply.
-    """
-    run, queue = call.run, call.run.environment.queue
-    if queue is None:
-        return
-    later, log = run.anew(traces=[], notes=[], locks=set()), _message_ids(run)
-
-    def update() -> None:
-        try:
-            report = _update(later, run.messages if _message_ids(run) == log else None)
-        except EunoeError as error:
-            call.trace.notes.append(f"{_title(run)}: {error}")
-            raise  # the queue logs it
-        _note_failures(call, report)
-
-    queue.put((run.memory, run.scope), update, _title(run))
-
-
 def _note_failures(call: NodeCall, report: UpdateReport) -> None:
     title = _title(call.run)
     for failure in report.failed:
@@ -66,9 +43,7 @@ def _title(run: Run) -> str:
     return f"the discussion {show(run.discussion_id)} of {show(run.user)}"
 
 
-def _update(
-    run: Run, messages: Sequence[ChatMessage] | None, force: bool = False, is_whole: bool = False
-) -> UpdateReport:
+def _update(run: Run, messages: Sequence[ChatMessage], force: bool = False, is_whole: bool = False) -> UpdateReport:
     memory, scope = _discussion(run)
     run = replace(run, intake=None)  # workflows that make memories take in nothing by themselves
     report = update_discussion(
@@ -88,10 +63,6 @@ def _update(
     if tool and len(new_since_summary(memory, scope)) >= run.environment.settings.summary.least_memories:
         run.call(tool)
     return report
-
-
-def _message_ids(run: Run) -> list[str]:
-    return [message.id for message in DiscussionLog(*_discussion(run)).messages()]
 
 
 def _discussion(run: Run) -> tuple[Memory, Scope]:

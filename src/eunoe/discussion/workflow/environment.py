@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 
 from eunoe.discussion.files import FileKey, Layout
-from eunoe.discussion.queue import CreatorQueue, default_queue
 from eunoe.discussion.settings import DEFAULT_SETTINGS, DiscussionSettings
 from eunoe.discussion.settings_file import UserSettings
 from eunoe.discussion.workflow.models import ModelMap
@@ -43,8 +42,6 @@ class Environment:
     """How these files are laid out."""
     key: FileKey | None = None
     """Opens and encrypts these files."""
-    queue: CreatorQueue | None = field(default_factory=default_queue)
-    """Where nodes that read memories queue creators; None: they queue none."""
     now: Callable[[], datetime] = _local_now
     progress: Callable[[NodeTrace], None] | None = None
     """Is told of each node when it has ended."""

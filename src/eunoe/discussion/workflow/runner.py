@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from eunoe.discussion.queue import CreatorQueue
 from eunoe.discussion.scope import DEFAULT_USER, discussion_scope, take_tag
 from eunoe.discussion.workflow.chat import ChatMessage, read_messages
 from eunoe.discussion.workflow.document import Workflow, WorkflowFolder
@@ -40,13 +39,6 @@ class WorkflowResult:
     text: str
     trace: tuple[NodeTrace, ...]
     notes: tuple[str, ...] = ()
-    queue: CreatorQueue | None = None
-    """Where creators behind the reply wait."""
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the creators behind the reply, those of other runs too; return False if that took longer than the
-        time given. What failed stands in the trace then. A memory that is closed before leaves them due."""
-        return self.queue is None or self.queue.drain(timeout)
 
 
 class NodeFailure(WorkflowError):
@@ -193,7 +185,7 @@ class Run:
 
     def result(self, text: str) -> WorkflowResult:
         """A text as the result, with what nodes did so far."""
-        return WorkflowResult(text, tuple(self.traces), tuple(self.notes), self.environment.queue)
+        return WorkflowResult(text, tuple(self.traces), tuple(self.notes))
 
     def find_model(self, endpoint: str = "", preset: str = "") -> Llm | None:
         """The language model of an endpoint and a preset; the memory's own if no endpoint is named."""

@@ -1,6 +1,5 @@
 """Nodes that make memories, and nodes that have them made."""
 
-import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import eunoe
 from eunoe.discussion.atoms import chunk_memories
 from eunoe.discussion.documents.summary import current_summary, new_since_summary
 from eunoe.discussion.log.discussion_log import DiscussionLog
-from eunoe.discussion.queue import CreatorQueue
 from eunoe.discussion.scope import discussion_scope
 from eunoe.discussion.settings import DiscussionSettings
 from eunoe.discussion.settings_file import UserSettings
@@ -69,28 +67,20 @@ def test_a_failed_chunk_stands_in_the_trace_and_the_workflow_goes_on(memory: eun
 
 
 @pytest.mark.parametrize("name", ["RecentMemory", "FullChatSummary"])
-def test_a_reader_queues_a_creator_and_does_not_wait(name: str, memory: eunoe.Memory) -> None:
-    with CreatorQueue() as queue:
-        assert run(memory, {"type": name}, queue=queue).text == ""
-        assert queue.drain(timeout=60)
-    assert len(chunk_memories(memory, SCOPE)) == 6
-    assert "Rome29" in run(memory, {"type": name}).text
+def test_a_node_that_reads_asks_no_model_and_makes_nothing(name: str, memory: eunoe.Memory) -> None:
+    model = ScriptedLlm([])
+    result = run(memory, {"type": name}, models=ModelMap(default=model))
+    assert (result.text, result.trace[0].notes, model.prompts) == ("", [EMPTY[name]], [])
+    assert memory.scopes() == []
+    run(memory, {"type": "QualityMemory"})
+    assert "Rome29" in run(memory, {"type": name}, models=ModelMap(default=model)).text
 
 
-@pytest.mark.parametrize("name", ["RecentMemory", "FullChatSummary"])
-def test_a_program_need_not_know_of_the_queue(name: str, memory: eunoe.Memory) -> None:
-    result = run(memory, {"type": name})
-    assert result.wait(60)
-    assert len(chunk_memories(memory, SCOPE)) == 6
-    assert result.trace[0].notes == [EMPTY[name]]
-
-
-@pytest.mark.parametrize("node", [{"type": "RecentMemory"}, {"type": "RecentMemory", "update_first": True}, RAG])
+@pytest.mark.parametrize("node", [{"type": "RecentMemory", "update_first": True}, RAG])
 def test_a_reader_tells_of_chunks_that_failed(
     node: dict[str, Any], memory: eunoe.Memory, caplog: pytest.LogCaptureFixture
 ) -> None:
     result = run(memory, node, models=ModelMap(default=ScriptedLlm(lambda prompt: "")))
-    assert result.wait(60)
     told = [note for note in result.trace[0].notes if "stays due" in note]
     assert "the discussion 'trip' of 'default': a chunk failed (attempt 1)" in told[0]
     assert "empty answer" in told[0]
@@ -98,74 +88,15 @@ def test_a_reader_tells_of_chunks_that_failed(
     assert "Rome" not in caplog.text
 
 
-@pytest.mark.parametrize("update_first", [True, False])
 def test_a_reader_tells_of_an_update_that_failed(
-    update_first: bool, memory: eunoe.Memory, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    memory: eunoe.Memory, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     user = UserSettings(chat_summary_workflow="missing")
-    node = {"type": "RecentMemory", "update_first": update_first}
+    node = {"type": "RecentMemory", "update_first": True}
     result = run(memory, node, user_settings=user, workflows=tmp_path)
-    assert result.wait(60)
     assert any("'trip'" in note and "missing" in note for note in result.trace[0].notes)
     assert "'trip'" in caplog.text
     assert "missing" in caplog.text
-
-
-def test_a_memory_that_is_closed_leaves_its_creators_due(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    is_asked, may_answer = threading.Event(), threading.Event()
-
-    def answer(prompt: Prompt) -> str:
-        is_asked.set()
-        assert may_answer.wait(60)
-        return "A memory of some cities."
-
-    with eunoe.open(tmp_path / "memory.db", embedder="none", llm="none") as memory:
-        result = run(memory, {"type": "RecentMemory"}, models=ModelMap(default=ScriptedLlm(answer)))
-        assert is_asked.wait(60)
-    may_answer.set()
-    assert result.wait(60)
-    assert "an update of the discussion 'trip' of 'default' failed and stays due: " in caplog.text
-
-
-def test_readers_answer_while_a_creator_is_at_work(memory: eunoe.Memory) -> None:
-    is_asked, may_answer = threading.Event(), threading.Event()
-
-    def answer(prompt: Prompt) -> str:
-        is_asked.set()
-        assert may_answer.wait(60)
-        return "A memory of some cities."
-
-    readers = [{"type": name} for name in ("RecentMemory", "FullChatSummary", "GetCurrentMemoryFromFile")]
-    with CreatorQueue() as queue:
-        environment = {"queue": queue, "models": ModelMap(default=ScriptedLlm(answer))}
-        run(memory, {"type": "RecentMemory"}, **environment)
-        assert is_asked.wait(60)
-        assert run(memory, *readers, **environment).text == ""
-        may_answer.set()
-        assert queue.drain(timeout=60)
-    assert queue.failures == 0
-    assert len(chunk_memories(memory, SCOPE)) == 6
-
-
-def test_a_request_that_waited_too_long_takes_nothing_back(memory: eunoe.Memory) -> None:
-    """While a queued creator waits, the chat goes on."""
-    is_busy, may_end = threading.Event(), threading.Event()
-
-    def block() -> None:
-        is_busy.set()
-        assert may_end.wait(60)
-
-    longer = [*CHAT, {"role": "assistant", "content": "Which one was the best?"}, {"role": "user", "content": "Rome7"}]
-    run(memory, {"type": "QualityMemory"})
-    with CreatorQueue() as queue:
-        queue.put("other", block)
-        assert is_busy.wait(60)
-        run(memory, {"type": "RecentMemory"}, queue=queue)
-        run_workflow(Workflow.of([{"type": "QualityMemory"}]), memory=memory, messages=longer, discussion_id="trip")
-        may_end.set()
-        assert queue.drain(timeout=60)
-    assert queue.failures == 0
-    assert [message.text for message in DiscussionLog(memory, SCOPE).messages()] == [each["content"] for each in longer]
 
 
 @pytest.mark.parametrize("name", ["RecentMemory", "FullChatSummary"])
@@ -174,8 +105,7 @@ def test_update_first_makes_memories_before_it_reads(name: str, memory: eunoe.Me
 
 
 def test_a_manual_summary_node_has_nothing_made(memory: eunoe.Memory) -> None:
-    with CreatorQueue() as queue:
-        run(memory, {"type": "FullChatSummary", "isManualConfig": True}, queue=queue, update_first=True)
+    run(memory, {"type": "FullChatSummary", "isManualConfig": True}, update_first=True)
     assert chunk_memories(memory, SCOPE) == []
 
 
@@ -277,6 +207,12 @@ def test_any_text_is_summed_up_chunk_by_chunk(memory: eunoe.Memory) -> None:
     assert "Line 0 of" in model.prompts[0].text
     assert "Line 119 of" in model.prompts[1].text
     assert len(memory.list(SCOPE, limit=1000).items) == before
+
+
+def test_a_part_with_nothing_to_remember_is_left_out_of_a_text_that_is_summed_up(memory: eunoe.Memory) -> None:
+    node = {"type": "SlowButQualityRAG", "ragTarget": "One.--ChunkBreak--Two.--ChunkBreak--Three."}
+    model = ScriptedLlm(["First.", "NOTHING", "Third."])
+    assert run(memory, node, models=ModelMap(default=model)).text == "First.--ChunkBreak--Third."
 
 
 def test_an_empty_answer_is_told_of_the_node_and_its_model(memory: eunoe.Memory) -> None:

@@ -16,6 +16,7 @@ from eunoe.discussion.workflow.node import MODEL_KEYS, NODE_TYPES
 from eunoe.discussion.workflow.values import COUNT_KEYS
 from eunoe.errors import WorkflowError
 from eunoe.llm.scripted import ScriptedLlm
+from eunoe.text.tokens import token_count
 
 ROOT = Path(__file__).parents[4]
 CHAT = [
@@ -75,7 +76,7 @@ READERS = sorted(NODES.keys() - WRITERS)
 
 def run(name: str, memory: eunoe.Memory | None = None, id: str = "", **extra: Any) -> str:
     workflow = Workflow.of([{"type": name, **NODES[name], **extra}])
-    environment = Environment(queue=None)
+    environment = Environment()
     return run_workflow(workflow, memory=memory, messages=CHAT, discussion_id=id, environment=environment).text
 
 
@@ -133,7 +134,7 @@ def test_null_has_the_default_when_it_is_checked_and_when_it_runs(name: str, mem
     assert check_workflow(Workflow.of([{"type": name, **NODES[name], **nulls}])).problems == []
     assert run(name, None, "", **nulls) == WITHOUT_ID[name]
     as_variable = Workflow.of({"nodes": [{"type": name, **NODES[name]}], "host_messages": None, "update_first": None})
-    environment = Environment(queue=None)
+    environment = Environment()
     result = run_workflow(as_variable, memory=memory, messages=CHAT, discussion_id="trip", environment=environment)
     assert result.text == run(name, memory, "trip", **nulls)
 
@@ -185,13 +186,32 @@ def test_a_variable_reaches_called_workflows_and_a_node_outdoes_it(memory: eunoe
     assert run_workflow(workflow, **arguments).text == ""
 
 
+@pytest.mark.parametrize("name", ["RecentMemory", "FullChatSummary"])
+@pytest.mark.parametrize("discussion_id", ["trip", ""])
+@pytest.mark.parametrize("most", [10, 40, "{agent1Input}"])
+def test_what_a_node_gives_fits_into_its_tokens(
+    name: str, discussion_id: str, most: int | str, memory: eunoe.Memory
+) -> None:
+    chat = [{"role": "user", "content": f"My city number {number} is Rome{number}."} for number in range(30)]
+    run_workflow(Workflow.of([{"type": "QualityMemory"}]), memory=memory, messages=chat, discussion_id="trip")
+    texts = []
+    for node in ({"type": name}, {"type": name, "maxEstimatedTokens": most}):
+        result = run_workflow(
+            Workflow.of([node]), memory=memory, messages=chat, discussion_id=discussion_id, inputs=["40"]
+        )
+        texts.append(result.text)
+    assert 0 < token_count(texts[1]) <= int(most if isinstance(most, int) else 40) < token_count(texts[0])
+    assert "cut to" in "".join(result.trace[0].notes) or not discussion_id
+
+
 @pytest.mark.parametrize(
     ("name", "key", "value", "error"),
     [
         ("RecentMemorySummarizerTool", "maxTurnsToPull", "many", "maxTurnsToPull must be a whole number"),
         ("RecentMemorySummarizerTool", "customDelimiter", [1], "customDelimiter must be text"),
         ("VectorMemorySearch", "limit", "few", "limit must be a whole number"),
-        ("VectorMemorySearch", "limit", 0, "limit"),
+        ("VectorMemorySearch", "limit", 0, ""),
+        ("VectorMemorySearch", "limit", -1, "limit must be 0 or more"),
         ("VectorMemorySearch", "bm25Weights", "3,2", "bm25Weights"),
         ("VectorMemorySearch", "bm25Weights", [1, 2], "bm25Weights"),
         ("VectorMemorySearch", "bm25Weights", [1, 2, 3, 4, "x"], "bm25Weights"),
@@ -238,5 +258,6 @@ def test_a_required_key_that_is_missing_is_named(name: str) -> None:
 @pytest.mark.parametrize("name", NODES)
 def test_nodes_as_they_should_be_have_no_problems(name: str) -> None:
     keys = dict.fromkeys(NODE_TYPES[name].keys, None)
-    report = check_workflow(Workflow.of([{**keys, "type": name, **NODES[name], "title": "x", "returnToUser": True}]))
+    node = {**keys, "type": name, **NODES[name], "title": "x", "returnToUser": True}
+    report = check_workflow(Workflow.of([node, {"type": "QualityMemory"}]))
     assert (report.problems, report.notes) == ([], [])

@@ -16,6 +16,8 @@ ACROSS: Final = "acrossDiscussions"
 """Lets a node read all discussions of the user."""
 HOST_MESSAGES: Final = "host_messages"
 UPDATE_FIRST: Final = "update_first"
+MAX_TOKENS: Final = "maxEstimatedTokens"
+"""How long what a node gives may be; 0 for no limit."""
 WEIGHTS: Final = "bm25Weights"
 _SWITCHES: Final = (
     ACROSS,
@@ -33,7 +35,8 @@ _LEAST: Final = {
     "maxSummaryChunksFromFile": -1,
     "lookbackStart": 0,
     "lookbackStartTurn": 0,
-    "limit": 1,
+    "limit": 0,
+    MAX_TOKENS: 0,
     "minMemoriesPerSummary": 1,
     "loopIfMemoriesExceed": 1,
     "maxResponseSizeInTokens": 1,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Final
 
-from eunoe.discussion.authors import Author
+from eunoe.discussion.authors import Author, NothingError
 from eunoe.discussion.chunks.content import estimate_tokens
 from eunoe.discussion.creators.prompts import CHUNK_MEMORY
 from eunoe.discussion.documents.extracts import fold_in
@@ -42,7 +43,8 @@ def slow_but_quality_rag(call: NodeCall) -> str:
         return give(call, reader.recent(), NO_MEMORIES)
     author, context = find_author(call, CHUNK_MEMORY), _context(reader)
     chunks = _split(target, call.run.environment.settings.chunk_memory.tokens)
-    return join_memories(escape_memory(_sum_up(chunk, author, context)) for chunk in chunks)
+    texts = (_sum_up(chunk, author, context) for chunk in chunks)
+    return join_memories(escape_memory(text) for text in texts if text)
 
 
 def _context(reader: DiscussionReader | None) -> Mapping[str, str]:
@@ -53,7 +55,11 @@ def _context(reader: DiscussionReader | None) -> Mapping[str, str]:
 
 
 def _sum_up(chunk: str, author: Author | None, context: Mapping[str, str]) -> str:
-    return author.write({"TextChunk": chunk, **context}) if author else fold_in("", chunk.split("\n"), _EXTRACT_WORDS)
+    if author is None:
+        return fold_in("", chunk.split("\n"), _EXTRACT_WORDS)
+    with suppress(NothingError):
+        return author.write({"TextChunk": chunk, **context})
+    return ""
 
 
 def _split(text: str, tokens: int) -> Iterator[str]:

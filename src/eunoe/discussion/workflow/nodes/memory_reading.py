@@ -17,8 +17,10 @@ def find_reader(call: NodeCall) -> DiscussionReader | None:
 
 
 def give(call: NodeCall, retrieval: Retrieval, host_message: str = "", delimiter: str = "") -> str:
-    """What a node gives of a retrieval. Why it is empty stands in the trace, or is said as WilmerAI says it."""
+    """What a node gives of a retrieval. Why it is empty or cut stands in the trace; the first may be said as
+    WilmerAI says it."""
+    if retrieval.message:
+        call.trace.notes.append(retrieval.message)
     if retrieval.texts:
         return retrieval.joined(delimiter)
-    call.trace.notes.append(retrieval.message)
     return host_message if is_on(call, HOST_MESSAGES) else ""

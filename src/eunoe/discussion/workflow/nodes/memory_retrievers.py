@@ -1,4 +1,4 @@
-"""Nodes that read memories. They write nothing, and wait for no creator unless `update_first` says so."""
+"""Nodes that read memories. They write nothing and ask no model, unless `update_first` says so."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Final
 from eunoe.discussion.host_messages import NO_MEMORIES, NO_SUMMARY
 from eunoe.discussion.retrievers.escaping import CHUNK_BREAK
 from eunoe.discussion.stateless import recent_turns
-from eunoe.discussion.workflow.creator_run import make_memories, queue_update
+from eunoe.discussion.workflow.creator_run import make_memories
 from eunoe.discussion.workflow.node import node
 from eunoe.discussion.workflow.node_call import NodeCall
 from eunoe.discussion.workflow.nodes.memory_keys import (
     ACROSS,
     HOST_MESSAGES,
+    MAX_TOKENS,
     UPDATE_FIRST,
     check_keys,
     is_on,
@@ -26,17 +27,19 @@ _DEFAULT_MEMORIES: Final = 3
 
 @node(
     "RecentMemory",
-    keys=[*_READER_KEYS, UPDATE_FIRST],
+    keys=[*_READER_KEYS, UPDATE_FIRST, MAX_TOKENS],
     check=check_keys,
     workflows=lambda _, environment: [environment.user_settings.recent_memory_workflow],
 )
 def recent_memory(call: NodeCall) -> str:
-    """The latest chunk memories, or what the workflow for them gives; a creator is queued."""
-    _refresh(call)
+    """The latest chunk memories, or what the workflow for them gives."""
+    _update_first(call)
     if tool := call.run.environment.user_settings.recent_memory_workflow:
         return call.run.call(tool)
-    reader = find_reader(call)
-    return give(call, reader.recent(), NO_MEMORIES) if reader else recent_turns(call.messages)
+    tokens, reader = read_count(call, MAX_TOKENS, 0), find_reader(call)
+    if reader:
+        return give(call, reader.recent(tokens=tokens), NO_MEMORIES)
+    return recent_turns(call.messages, tokens=tokens)
 
 
 @node(
@@ -58,13 +61,15 @@ def recent_memory_summarizer_tool(call: NodeCall) -> str:
     )
 
 
-@node("FullChatSummary", keys=["isManualConfig", *_READER_KEYS, UPDATE_FIRST], check=check_keys)
+@node("FullChatSummary", keys=["isManualConfig", *_READER_KEYS, UPDATE_FIRST, MAX_TOKENS], check=check_keys)
 def full_chat_summary(call: NodeCall) -> str:
-    """The rolling summary, and the chunk memories that came after it; a creator is queued."""
+    """The rolling summary, and the chunk memories that came after it."""
     if not call.flag("isManualConfig"):
-        _refresh(call)
-    reader = find_reader(call)
-    return give(call, reader.full_summary(), NO_SUMMARY) if reader else recent_turns(call.messages)
+        _update_first(call)
+    tokens, reader = read_count(call, MAX_TOKENS, 0), find_reader(call)
+    if reader:
+        return give(call, reader.full_summary(tokens), NO_SUMMARY)
+    return recent_turns(call.messages, tokens=tokens)
 
 
 @node("GetCurrentSummaryFromFile", keys=_READER_KEYS, check=check_keys)
@@ -97,11 +102,7 @@ def chat_summary_memory_gathering_tool(call: NodeCall) -> str:
     return give(call, reader.new(), NO_MEMORIES) if reader else recent_turns(call.messages, turns)
 
 
-def _refresh(call: NodeCall) -> None:
-    """Queue a creator; with `update_first`, wait for it."""
-    if not call.run.scope:
-        return
-    if is_on(call, UPDATE_FIRST):
+def _update_first(call: NodeCall) -> None:
+    """Make the memories that are due, where the node, its workflow or the run says so."""
+    if call.run.scope and is_on(call, UPDATE_FIRST):
         make_memories(call)
-    else:
-        queue_update(call)

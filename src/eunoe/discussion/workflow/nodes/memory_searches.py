@@ -84,7 +84,7 @@ def memory_keyword_search(call: NodeCall) -> str:
 def _keyword_query(call: NodeCall) -> KeywordQuery:
     return KeywordQuery(
         keywords=call.render("input"),
-        limit=read_count(call, "limit", 5),
+        limit=read_count(call, "limit", 0),
         weights=read_weights(call),
         use_recency=call.flag("useRecencyScoring"),
         mode=cast("SearchMode", read_choice(call, "searchMode")),
