@@ -9,7 +9,7 @@ import pytest
 
 import eunoe
 from eunoe.errors import InputError
-from eunoe.hosts.eden import ImportCounts, amigrate, migrate
+from eunoe.hosts.eden import ImportCounts, MemoryBackend, amigrate, migrate, search_facts
 from eunoe.model.time import parse_time
 
 AGENT = "675f880479e00297cd9b4688"
@@ -374,3 +374,153 @@ def test_an_empty_export_is_no_problem(memory, tmp_path):
         path.write_text(text, encoding="utf-8")
         report = migrate(memory, path)
         assert (report.documents, report.problems) == (0, ())
+
+
+def of_memory2(place, scope, content, **changes):
+    ids = {"agent_id": oid(AGENT), "user_id": oid(ANNA) if scope != "agent" else None, "session_id": oid(SESSION)}
+    return {"_id": oid(number(place)), "scope": scope, "content": content, **ids, **changes}
+
+
+def waiting(place, scope, content, **changes):
+    return of_memory2(place, scope, content, absorbed=False, **changes)
+
+
+MEMORY2 = {
+    "memory2_facts": [
+        of_memory2(
+            401,
+            "user",
+            "Anna lives in Turin.",
+            hash="a1",
+            embedding=[0.1],
+            version=2,
+            formed_at={"$date": "2026-01-20T10:00:00Z"},
+            source_message_ids=[oid(number(901))],
+        ),
+        of_memory2(402, "agent", "The kiln holds forty cups.", hash="a2"),
+    ],
+    "memory2_reflections": [
+        waiting(411, "user", "Anna likes short replies."),
+        waiting(412, "session", "They are planning the menu."),
+        waiting(413, "agent", "Users ask for the opening hours first."),
+        of_memory2(414, "user", "Taken in long ago.", absorbed=True),
+        of_memory2(415, "user", "Marked as taken in, but still listed.", absorbed=True),
+    ],
+    "memory2_consolidated": [
+        of_memory2(421, "user", None, consolidated_content="Anna runs the show.", unabsorbed_ids=[oid(number(415))]),
+        of_memory2(
+            422,
+            "agent",
+            None,
+            consolidated_content="The agent sells cups.",
+            word_limit=2000,
+            unabsorbed_ids=[oid(number(413)), oid(number(499))],
+        ),
+        of_memory2(423, "session", None, consolidated_content="A talk about lunch.", unabsorbed_ids=[]),
+    ],
+}
+
+
+@pytest.mark.parametrize("has_names", [True, False])
+def test_the_collections_of_memory2_become_what_they_are(tmp_path, has_names):
+    documents = [(name, document) for name, own in MEMORY2.items() for document in own]
+    files = []
+    for place, (name, document) in enumerate(documents):
+        files.append(tmp_path / f"{name if has_names else 'dump'}_{place}.json")
+        files[-1].write_text(json.dumps(document))
+    with eunoe.open(":memory:", llm="none", form=False) as memory:
+        report = migrate(memory, *files)
+        assert (report.summaries.stored, report.facts.stored, report.observations.stored) == (3, 2, 4)
+        assert (report.absorbed, report.problems) == (1, ())
+        assert report.missing == (f"agent={AGENT}/shard=agent: {number(499)}",)
+        held = {
+            str(scope): sorted(item.text for item in memory.list(scope, exact=True).items) for scope in memory.scopes()
+        }
+        assert held == {
+            f"agent={AGENT}/shard=agent": ["The kiln holds forty cups.", "Users ask for the opening hours first."],
+            USER_SCOPE: [
+                "Anna likes short replies.",
+                "Anna lives in Turin.",
+                "Marked as taken in, but still listed.",
+            ],
+            f"agent={AGENT}/session={SESSION}/user={ANNA}": ["They are planning the menu."],
+        }
+        (fact,) = memory.get_many(USER_SCOPE, [number(401)])
+        assert fact.time == parse_time("2026-01-20T10:00:00Z")
+        context = memory.context(f"agent={AGENT}/session=new/user={ANNA}")
+        for text in ("Anna runs the show.", "The agent sells cups.", "The kiln holds forty cups."):
+            assert text in context.text
+        assert migrate(memory, *files).facts.known == 2
+
+
+class EdenSession:
+    """A session as the platform has it."""
+
+    def __init__(self, id, *users, incognito=False):
+        self.id, self.users, self.messages = id, [{"_id": user} for user in users], []
+        self.extras = type("Extras", (), {"incognito": incognito})()
+
+    def say(self, content, role="user", sender=None):
+        self.messages.append({"id": f"{self.id}-{len(self.messages)}", "role": role, "content": content})
+        if sender:
+            self.messages[-1]["sender"] = sender
+        return self
+
+
+def test_a_session_is_kept_and_stands_in_the_users_next_one(memory):
+    backend = MemoryBackend(memory)
+
+    async def live():
+        monday = EdenSession("s1", ANNA).say("I am allergic to peanuts.").say("Noted.", role="eden")
+        assert not await backend.maybe_form_memories(AGENT, monday)  # too little was said
+        assert await backend.form_memories(AGENT, monday)
+        assert not await backend.form_memories(AGENT, monday)  # nothing is new
+        tuesday = EdenSession("s2", ANNA).say("What must I not cook with?")
+        return (
+            await backend.assemble_memory_context(tuesday, {"id": AGENT}, {"id": ANNA}),
+            await backend.assemble_memory_context(EdenSession("s3", ANNA, BEN), AGENT, ANNA),
+            await backend.assemble_memory_context(EdenSession("s4", BEN), AGENT, BEN),
+        )
+
+    own, shared, other = asyncio.run(live())
+    assert "allergic to peanuts" in own
+    assert "peanuts" not in shared + other
+
+
+def test_an_agent_learns_from_all_its_users_if_eden_says_so(memory):
+    backend, session = MemoryBackend(memory), EdenSession("s1", ANNA).say("The kiln opens at nine.")
+    asyncio.run(backend.form_memories(AGENT, session))
+    assert memory.streams.list(agent=AGENT, shard="agent") == []
+    for enabled in (True, False):
+        asyncio.run(backend.form_memories(AGENT, session, {"agent_memory_enabled": enabled}))
+        (shard,) = memory.streams.list(agent=AGENT, shard="agent")
+        assert shard.settings.is_active is enabled
+
+
+def test_nothing_is_kept_of_an_incognito_session(memory):
+    backend, session = MemoryBackend(memory), EdenSession("s1", ANNA, incognito=True).say("I am allergic to peanuts.")
+
+    async def live():
+        assert not await backend.maybe_form_memories(AGENT, session)
+        assert not await backend.form_memories(AGENT, session)
+        return await backend.assemble_memory_context(session, AGENT, ANNA)
+
+    assert asyncio.run(live()) == ""
+    assert memory.scopes() == []
+
+
+def test_facts_are_found_for_their_own_user_and_of_the_agent(memory):
+    memory.remember(f"agent={AGENT}/shard=agent", "The kiln holds forty cups.")
+    memory.remember(USER_SCOPE, "Anna's kiln is electric.")
+    memory.remember(f"agent={AGENT}/user={BEN}", "Ben's kiln burns gas.")
+
+    def found(*arguments, **options):
+        facts = asyncio.run(search_facts("kiln", AGENT, *arguments, memory=memory, **options))
+        return {(fact["content"], fact["scope"]) for fact in facts}
+
+    own, shared = ("Anna's kiln is electric.", "user"), ("The kiln holds forty cups.", "agent")
+    assert found(ANNA) == found(ANNA, search_type="text") == {own, shared}
+    assert found() == found(ANNA, ["agent"]) == {shared}
+    assert found(None, ["user"]) == set()
+    with pytest.raises(InputError, match="search_type"):
+        found(ANNA, search_type="fuzzy")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import pytest
 from langgraph.store.base import GetOp, InvalidNamespaceError, PutOp, SearchOp
 
+from eunoe.errors import InputError
 from eunoe.hosts.langgraph import AsyncEunoeStore, EunoeStore
 from eunoe.hosts.langgraph import index as index_module
 from eunoe.memory import AsyncMemory
@@ -82,9 +83,9 @@ def test_calls_of_one_moment_are_one_batch(path):
     async def work(store):
         batches, abatch = [], store._operations.arun
 
-        async def noted(ops):
+        async def noted(ops, **how):
             batches.append(list(ops))
-            return await abatch(batches[-1])
+            return await abatch(batches[-1], **how)
 
         store._operations.arun = noted
         await asyncio.gather(*(store.aput(NS, "a", {"n": number}) for number in range(5)), store.aput(NS, "b", {}))
@@ -92,6 +93,23 @@ def test_calls_of_one_moment_are_one_batch(path):
         return [len(batch) for batch in batches], [item and item.value for item in found]
 
     assert run(path, work) == ([2, 2], [{"n": 4}, {"n": 4}, None])
+
+
+def test_what_is_refused_takes_nothing_else_of_its_moment_with_it(path):
+    async def work(store):
+        calls = [
+            store.aput(NS, "kept", {"n": 1}),
+            store.aput(NS, "nan", {"n": float("nan")}),
+            store.aput(NS, "old", {}, ttl=float("nan")),
+            store.asearch(NS, offset=-1),
+            store.asearch(NS, filter={"n": {"$in": [1]}}),
+            store.alist_namespaces(offset=-1),
+            store.asearch(NS, filter={"n": {"$gt": "one"}}),
+        ]
+        results = await asyncio.gather(*calls, return_exceptions=True)
+        return [isinstance(each, InputError) for each in results], [each.key for each in await store.asearch(NS)]
+
+    assert run(path, work) == ([False, True, True, True, True, True, False], ["kept"])
 
 
 def test_many_at_once_get_in_nobodys_way(path):

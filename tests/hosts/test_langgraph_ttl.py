@@ -200,3 +200,12 @@ def test_an_awaited_read_refreshes_if_it_is_told_to(path):
 
     first, unchanged, later = asyncio.run(live())
     assert first == unchanged < later
+
+
+def test_items_whose_time_is_over_may_be_left_out_from_now_on(memory):
+    store = opened(memory, default_ttl=5)
+    store.put(NS, "a", {}, ttl=0)
+    assert store.get(NS, "a") is not None
+    store.ttl_config["omit_expired"] = True
+    assert store.get(NS, "a") is None
+    assert store.search(NS) == []

@@ -23,7 +23,7 @@ ALIASES: Mapping[str, str] = {
 _WITHIN = "/*"
 """Ends the text of a scope that means everything within, too."""
 _KEY = re.compile(r"[a-z][a-z0-9_]{0,31}")
-_MAX_VALUE_CHARACTERS = 512
+MAX_VALUE_CHARACTERS = 512
 _MAX_DIGITS = 100
 
 
@@ -249,6 +249,6 @@ def _check_value(key: str, value: object) -> str:
         raise ScopeError(f"scope key {key!r} is empty: name whose memory is meant")
     if text != text.strip() or not text.isprintable():
         raise ScopeError(f"scope key {key!r} has blanks at its ends or unprintable characters: {show(text)}")
-    if len(text) > _MAX_VALUE_CHARACTERS:
-        raise ScopeError(f"scope key {key!r} is longer than {_MAX_VALUE_CHARACTERS} characters")
+    if len(text) > MAX_VALUE_CHARACTERS:
+        raise ScopeError(f"scope key {key!r} is longer than {MAX_VALUE_CHARACTERS} characters")
     return text

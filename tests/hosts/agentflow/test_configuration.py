@@ -1,12 +1,14 @@
 """Memory in containers: each graph has its own, whichever was built last."""
 
 import asyncio
+import logging
 from typing import Any
 
 import pytest
 from tests.support.agentflow_graphs import InjectQ, user_message
 from tests.support.agentflow_memory import ANNA, CountingStore, answering, compile_chain, memory_callbacks
 
+from eunoe.errors import InputError
 from eunoe.hosts.agentflow import MemoryManager, configure_memory
 from eunoe.hosts.agentflow.framework import AgentState, BaseStore
 
@@ -25,6 +27,16 @@ def test_without_a_store_there_is_a_manager_that_knows_nothing() -> None:
     manager = configure_memory(container, None)
     assert container.get(MemoryManager) is manager
     assert asyncio.run(manager.retrieve_context(ANNA, "tea")) == []
+
+
+def test_what_is_missing_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(InputError, match="container is None"):
+        configure_memory(None, None)  # type: ignore[arg-type]
+    with caplog.at_level(logging.WARNING, "eunoe"):
+        manager = configure_memory(InjectQ(), None)
+        for _ in range(2):
+            asyncio.run(manager.retrieve_context(ANNA, "tea"))
+    assert caplog.text.count("without a store") == 1
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

@@ -18,6 +18,11 @@ def test_each_line_has_number_type_score_and_age() -> None:
     ]
 
 
+def test_an_interaction_reads_as_it_was_said() -> None:
+    lines = format_memories([fact("User: Tom & Jerry?\nAssistant: Yes.")]).splitlines()
+    assert lines[2].startswith("1. [semantic] User: Tom & Jerry? Assistant: Yes. (score")
+
+
 def test_nothing_is_formatted_as_nothing() -> None:
     assert format_memories([]) == ""
 

@@ -188,8 +188,11 @@ def test_facts_are_stored_with_their_source(store: CountingStore, manager: Memor
     assert {memory.memory_type for memory in stored if memory} == {MemoryType.SEMANTIC}
 
 
-def test_an_object_with_facts_is_taken_as_its_list(store: CountingStore, manager: MemoryManager) -> None:
-    ids = asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), {"facts": ["Anna keeps bees."]}))
+@pytest.mark.parametrize("facts", [{"facts": ["Anna keeps bees."]}, '["Anna keeps bees."]'])
+def test_an_object_with_facts_or_json_is_taken_as_its_list(
+    store: CountingStore, manager: MemoryManager, facts: Any
+) -> None:
+    ids = asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), facts))
     assert contents(list(store.memories.values())) == ["Anna keeps bees."]
     assert ids == list(store.memories)
 

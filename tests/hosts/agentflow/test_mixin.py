@@ -127,3 +127,9 @@ def test_an_interaction_is_stored_under_an_id_that_leads_to_it(store: CountingSt
         asyncio.run(agent(ScriptedModel([]), None).store_interaction_memory(AgentState(), ANNA, user("a"), user("b")))
         == ""
     )
+
+
+def test_an_agent_without_a_manager_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("WARNING", "eunoe"):
+        agent(ScriptedModel("Ok."), None)
+    assert caplog.text.count("has no memory_manager") == 1

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from hashlib import sha256
 from types import SimpleNamespace
 from typing import Any
 
@@ -56,6 +57,8 @@ def runtime(context: Any = None, thread: str | None = None) -> Any:
         ({"memory_scope": {"project": "kiln"}}, None, "t1", "project=kiln"),
         ({"user_id": "ben"}, {"memory_scope": "project=kiln"}, None, "project=kiln"),
         ({"memory_scope": "user=ben"}, {"user_id": "anna"}, None, "user=anna"),
+        ({"user_id": "anna"}, None, "t" * 512, f"thread={'t' * 512}/user=anna"),
+        ({"user_id": "anna"}, None, "t" * 513, f"thread={sha256(b't' * 513).hexdigest()}/user=anna"),
     ],
 )
 def test_the_run_names_its_scope(state: Any, context: Any, thread: str | None, expected: str) -> None:

@@ -7,8 +7,11 @@ import json
 import logging
 import sys
 import types
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -250,6 +253,25 @@ def test_metadata_never_says_whose_memory_it_is(memory: Memory, caplog: pytest.L
     assert "eve" not in json.dumps(item)
     assert "user_id there is ignored" in caplog.text
     assert given["user_id"] == "eve"
+
+
+def test_metadata_of_any_everyday_type_is_taken(memory: Memory) -> None:
+    day, mark = date(2026, 5, 4), UUID(int=7)
+    given = {"day": day, "mark": mark, "price": Decimal("1.10"), "pair": (1, "b"), "tags": {"b", "a"}, 7: {8: "deep"}}
+    id = keep(memory, "I like tea.", metadata=given)
+    memory.update(id, metadata={"seen": day})
+    item = memory.get(id)
+    assert item is not None
+    assert item["metadata"] == {
+        "day": "2026-05-04",
+        "mark": str(mark),
+        "price": "1.10",
+        "pair": [1, "b"],
+        "tags": ["a", "b"],
+        "7": {"8": "deep"},
+        "seen": "2026-05-04",
+    }
+    assert texts(memory.get_all(filters={**ANNA, "day": "2026-05-04"})) == ["I like tea."]
 
 
 def test_a_field_called_memory_key_has_no_power_here(memory: Memory) -> None:

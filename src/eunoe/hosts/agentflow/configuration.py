@@ -4,6 +4,7 @@ from typing import Any
 
 from injectq import InjectQ
 
+from eunoe.errors import InputError
 from eunoe.hosts.agentflow.framework import BaseStore
 from eunoe.hosts.agentflow.manager import MemoryManager
 
@@ -22,6 +23,8 @@ def configure_memory(
     Use what this gives in nodes and callbacks. `Inject[MemoryManager]` finds the container that was activated last:
     with two graphs in a process, that is the other one's.
     """
+    if container is None:
+        raise InputError("container is None: pass an InjectQ, such as InjectQ.get_instance()")
     manager = MemoryManager(store, auto_retrieve, auto_store, relevance_threshold, max_memories, **options)
     if store is not None:
         container.bind_instance(BaseStore, store, allow_concrete=True)

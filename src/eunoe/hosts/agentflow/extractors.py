@@ -3,6 +3,7 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from eunoe.errors import InputError, LlmError
@@ -100,11 +101,16 @@ async def ask(spec: Any, system: str, text: str, operation: str) -> str:
 
 
 def fact_list(given: Any) -> list[str]:
-    """The facts in what was passed or answered: an array, or an object with `facts`.
+    """The facts in what was passed or answered: an array, or an object with `facts`; as JSON, too.
 
     >>> fact_list({"facts": ["Anna likes tea.", {"fact": "Ben likes jam."}, ""]})
     ['Anna likes tea.', 'Ben likes jam.']
+    >>> fact_list('["Anna likes tea."]')
+    ['Anna likes tea.']
     """
+    if isinstance(given, str):
+        with suppress(LlmError):  # what is no JSON is refused below
+            given = read_json(given)
     if isinstance(given, Mapping):
         given = given.get("facts")
     if not isinstance(given, Sequence) or isinstance(given, str):

@@ -50,5 +50,6 @@ def without_memories(summary: str | None) -> str | None:
 def _line(number: int, memory: MemorySearchResult) -> str:
     stored = aware_time(memory)
     age = describe_age(stored, utc_now()) if stored else "age unknown"
-    text = " ".join(escape_xml(memory.content).split())
-    return f"{number}. [{memory.memory_type.value}] {text} (score {memory.score:.2f}, {age})"
+    # Escaped as the line it is: "User:" inside one opens no turn. A bare "&" opens nothing.
+    text = escape_xml(f"{number}. [{memory.memory_type.value}] {' '.join(memory.content.split())}")
+    return f"{text.replace('&amp;', '&')} (score {memory.score:.2f}, {age})"

@@ -62,6 +62,8 @@ class MemoryManager:
     ) -> None:
         if scope not in ("user", "thread"):
             raise InputError('scope must be "user" or "thread"')
+        if store is None:
+            _log.warning("a MemoryManager without a store recalls nothing and stores nothing: pass store=EunoeStore()")
         self.store = store
         self.auto_retrieve = check_flag(auto_retrieve, "auto_retrieve")
         self.auto_store = check_flag(auto_store, "auto_store")
@@ -149,7 +151,7 @@ class MemoryManager:
     ) -> list[str]:
         """Store facts from a message, and give their ids. Without `facts` the extractor finds them.
 
-        `facts` is a list of texts, or an object with such a list as `facts`, as LLMs answer.
+        `facts` is a list of texts, or an object with such a list as `facts`, as LLMs answer; or the JSON of one.
         """
         if self.store is None:
             return []

@@ -1,10 +1,13 @@
 """An agent that recalls before it answers."""
 
+import logging
 from typing import Any
 
 from eunoe.hosts.agentflow.formatting import format_memories, with_memories
 from eunoe.hosts.agentflow.framework import AgentState, MemorySearchResult, Message
 from eunoe.hosts.agentflow.manager import MemoryManager, last_user_message
+
+_log = logging.getLogger("eunoe")
 
 
 class MemoryAwareMixin:
@@ -25,6 +28,8 @@ class MemoryAwareMixin:
         super().__init__(*args, **kwargs)
         if memory_manager is not None:
             self.memory_manager = memory_manager
+        if self.memory_manager is None:
+            _log.warning("%s has no memory_manager: it recalls nothing and stores nothing", type(self).__name__)
 
     async def execute(self, state: AgentState, config: dict[str, Any]) -> Any:
         """Run the agent on a copy of the state that holds the memories."""

@@ -1,10 +1,11 @@
 """Whose memory a run uses: named by the run itself, never kept between runs."""
 
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from typing import Any, Final
 
 from eunoe.errors import ScopeError
-from eunoe.model.scope import Scope
+from eunoe.model.scope import MAX_VALUE_CHARACTERS, Scope
 
 _IDS: Final = ("user_id", "agent_id", "session_id", "thread_id")
 _NAMES: Final = ("memory_scope", *_IDS)
@@ -15,8 +16,8 @@ def run_scope(state: Mapping[str, Any], runtime: Any) -> Scope:
     """Read the scope from a run's context or state.
 
     A `memory_scope` is taken as it is. Else a `user_id` must be there; without it a ScopeError is raised. The thread
-    of the checkpointer is added if neither session nor thread is named. If the context names a user, the state, which
-    may come from outside, cannot name another one.
+    of the checkpointer is added if neither session nor thread is named; by a fingerprint, if its id is too long for a
+    scope. If the context names a user, the state, which may come from outside, cannot name another one.
     """
     sources = (runtime.context, state)
     for source in sources:
@@ -29,9 +30,11 @@ def run_scope(state: Mapping[str, Any], runtime: Any) -> Scope:
         raise ScopeError("the run names no user_id, neither in its context nor in its state")
     scope = Scope.of(ids)
     thread = getattr(runtime.execution_info, "thread_id", None)
-    return (
-        scope if not thread or any(key in scope for key in _CONVERSATION_KEYS) else scope.extended({"thread": thread})
-    )
+    if not thread or any(key in scope for key in _CONVERSATION_KEYS):
+        return scope
+    if len(thread) > MAX_VALUE_CHARACTERS:
+        thread = sha256(thread.encode("utf-8", "surrogatepass")).hexdigest()
+    return scope.extended({"thread": thread})
 
 
 def read_names(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Self
+from typing import Any, Literal, Self
 
-from langgraph.store.base import IndexConfig, Op, Result, TTLConfig
+from langgraph.store.base import (
+    NOT_PROVIDED,
+    IndexConfig,
+    ListNamespacesOp,
+    NotProvided,
+    Op,
+    Result,
+    SearchItem,
+    SearchOp,
+    TTLConfig,
+)
 from langgraph.store.base.batch import AsyncBatchedBaseStore
 
-from eunoe.hosts.langgraph.operations import ROOT, MemoryLike, Operations, open_memory
+from eunoe.hosts.langgraph.operations import ROOT, MemoryLike, Operations, check_op, open_memory
 from eunoe.hosts.langgraph.sweeper import sweep_once
 from eunoe.model.scope import ScopeLike
 
@@ -62,9 +72,56 @@ class AsyncEunoeStore(AsyncBatchedBaseStore):
     async def setup(self) -> None:
         """Do nothing: the store is ready. LangGraph's database stores have this method."""
 
+    async def asearch(
+        self,
+        namespace_prefix: tuple[str, ...],
+        /,
+        *,
+        query: str | None = None,
+        filter: dict[str, Any] | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        refresh_ttl: bool | None = None,
+    ) -> list[SearchItem]:
+        """Search as `search` does. What is asked for wrongly is refused here, before it joins a batch."""
+        check_op(SearchOp(namespace_prefix, filter, limit, offset, query))
+        return await super().asearch(
+            namespace_prefix, query=query, filter=filter, limit=limit, offset=offset, refresh_ttl=refresh_ttl
+        )
+
+    async def aput(
+        self,
+        namespace: tuple[str, ...],
+        key: str,
+        value: Mapping[str, Any],
+        index: Literal[False] | list[str] | None = None,
+        *,
+        ttl: float | NotProvided | None = NOT_PROVIDED,
+    ) -> None:
+        """Keep an item as `put` does."""
+        refused: object = await super().aput(namespace, key, value, index, ttl=ttl)  # type: ignore[func-returns-value]
+        if isinstance(refused, Exception):
+            raise refused
+
+    async def alist_namespaces(
+        self,
+        *,
+        prefix: tuple[str, ...] | None = None,
+        suffix: tuple[str, ...] | None = None,
+        max_depth: int | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[tuple[str, ...]]:
+        """List namespaces as `list_namespaces` does."""
+        check_op(ListNamespacesOp(None, max_depth, limit, offset))
+        return await super().alist_namespaces(
+            prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset
+        )
+
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry out operations. All reads see what was there before the batch; of several puts the last one counts."""
-        return await self._operations.arun(ops)
+        # LangGraph's task runs what several callers asked for: a put that is refused is its own caller's error alone.
+        return await self._operations.arun(ops, alone=asyncio.current_task() is self._task)
 
     async def sweep_ttl(self) -> int:
         """Delete the items whose time is over; return how many."""

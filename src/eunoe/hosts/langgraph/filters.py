@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from langgraph.store.base import MatchCondition
 
+from eunoe.errors import InputError
 from eunoe.hosts.langgraph.names import Namespace
 
 _COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
@@ -14,6 +15,7 @@ _COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "$lt": operator.lt,
     "$lte": operator.le,
 }
+_OPERATORS: Final = frozenset({"$eq", "$ne", *_COMPARISONS})
 
 
 def fulfils(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
@@ -21,12 +23,17 @@ def fulfils(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     return all(_equals(_field(value, name), each) for name, each in wanted.items())
 
 
-def compares(wanted: Mapping[str, Any]) -> bool:
-    """Whether a filter compares numbers, which fails where there is none."""
-    return any(
-        isinstance(each, dict) and (compares(each) or not _COMPARISONS.keys().isdisjoint(each))
-        for each in wanted.values()
-    )
+def check_filter(wanted: Any) -> None:
+    """Refuse a filter that is none, or that names an operator that there is not."""
+    if wanted is None:
+        return
+    if not isinstance(wanted, Mapping):
+        raise InputError(f"filter must be a mapping, not {type(wanted).__name__}")
+    for name, each in wanted.items():
+        if isinstance(name, str) and name.startswith("$") and name not in _OPERATORS:
+            raise InputError(f"Unsupported operator: {name}; use {', '.join(sorted(_OPERATORS))}")
+        if isinstance(each, Mapping):
+            check_filter(each)
 
 
 def _field(value: Mapping[str, Any], name: str) -> Any:
@@ -58,9 +65,10 @@ def _is_true(value: Any, name: str, operand: Any) -> bool:
         return bool(value == operand)
     if name == "$ne":
         return bool(value != operand)
-    if name not in _COMPARISONS:
-        raise ValueError(f"Unsupported operator: {name}; use $eq, $ne, {', '.join(_COMPARISONS)}")
-    return _COMPARISONS[name](float(value), float(operand))
+    try:
+        return _COMPARISONS[name](float(value), float(operand))
+    except (TypeError, ValueError):  # what is no number is neither more nor less, as in a database
+        return False
 
 
 def fits(namespace: Namespace, conditions: Iterable[MatchCondition] | None) -> bool:

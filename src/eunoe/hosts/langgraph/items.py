@@ -10,7 +10,7 @@ from langgraph.store.base import Item, PutOp, SearchItem, get_text_at_path
 
 from eunoe.errors import InputError
 from eunoe.hosts.langgraph.names import Namespace, escape, id_of, unescape
-from eunoe.hosts.langgraph.values import plain_value
+from eunoe.hosts.plain_values import plain_mapping
 from eunoe.model.atom import Atom
 
 INDEXED: Final = "indexed"
@@ -31,7 +31,7 @@ _VALUE: Final = "value"
 
 def with_plain_value(op: PutOp) -> PutOp:
     """The same put with a value that JSON can carry, and a ttl that is a number or None."""
-    value = None if op.value is None else plain_value(op.value)
+    value = None if op.value is None else plain_mapping(op.value, "value")
     return op._replace(value=value, ttl=_plain_ttl(op.ttl))
 
 

@@ -19,7 +19,9 @@ from langgraph.store.base import (
 )
 
 import eunoe
+from eunoe.errors import EunoeError
 from eunoe.hosts.default_store import default_memory
+from eunoe.hosts.langgraph.filters import check_filter
 from eunoe.hosts.langgraph.index import FieldIndex, embedder_of
 from eunoe.hosts.langgraph.items import item_of, search_item_of, with_plain_value
 from eunoe.hosts.langgraph.names import Namespaces
@@ -28,6 +30,7 @@ from eunoe.hosts.langgraph.vectors import Rows
 from eunoe.hosts.langgraph.writing import Writer
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.scope import Scope, ScopeLike
+from eunoe.model.validation import check_count, check_text
 
 ROOT: Final = Scope(store="langgraph")
 """The root of a store that is bound to no scope."""
@@ -53,7 +56,7 @@ class Operations:
         self.memory: Memory = memory.blocking if isinstance(memory, AsyncMemory) else memory or default_memory()
         self.index = FieldIndex(index, self.memory) if index else None
         self.ttl: TTLConfig | None = {**_TTL, **ttl} if ttl else None
-        self._reader = Reader(self.memory, names, self.index, bool(ttl and ttl.get("omit_expired")))
+        self._reader = Reader(self.memory, names, self.index, self.ttl)
         self._writer = Writer(self.memory, names, self.index, self._reader)
 
     def run(self, ops: Iterable[Op]) -> list[Result]:
@@ -62,11 +65,11 @@ class Operations:
         vectors = Vectors(*self.index.embed(*_to_embed(plain, self.index))) if self.index else Vectors()
         return self._run(plain, vectors)
 
-    async def arun(self, ops: Iterable[Op]) -> list[Result]:
-        """Do the same beside the event loop."""
+    async def arun(self, ops: Iterable[Op], alone: bool = False) -> list[Result]:
+        """Do the same beside the event loop. With `alone`, the result of what is refused is the error."""
+        plain = await asyncio.to_thread(_check, ops, alone)
         if self.index is None:
-            return await asyncio.to_thread(self.run, ops)
-        plain = await asyncio.to_thread(_check, ops)
+            return await asyncio.to_thread(self._run, plain, Vectors())
         to_embed = await asyncio.to_thread(_to_embed, plain, self.index)
         return await asyncio.to_thread(self._run, plain, Vectors(*await self.index.aembed(*to_embed)))
 
@@ -76,7 +79,9 @@ class Operations:
             self._writer.write(puts, vectors.texts)
         return results
 
-    def _read(self, op: Op, vectors: Vectors) -> Result:
+    def _read(self, op: Op | Exception, vectors: Vectors) -> Any:
+        if isinstance(op, Exception):
+            return op
         if isinstance(op, GetOp):
             return self._get(op)
         if isinstance(op, SearchOp):
@@ -116,15 +121,33 @@ def open_memory(target: str, index: IndexConfig | None, embedder: Any = "auto") 
     return eunoe.open(target, embedder=embedder_of(index) or embedder, llm="none", form=False)
 
 
-def _check(ops: Iterable[Op]) -> list[Op]:
-    """Copy the values of a batch; refuse it before anything is done, if there is something wrong with it."""
-    plain: list[Op] = []
+def check_op(op: Op) -> Op:
+    """Return an operation as it is carried out; raise if there is something wrong with it."""
+    if not isinstance(op, GetOp | SearchOp | PutOp | ListNamespacesOp):
+        raise ValueError(f"Unknown operation type: {type(op)}")
+    validate_op_namespace(op)
+    if isinstance(op, PutOp):
+        return with_plain_value(op)
+    if isinstance(op, SearchOp | ListNamespacesOp):
+        check_count(op.limit, "limit", least=0)
+        check_count(op.offset, "offset", least=0)
+    if isinstance(op, SearchOp):
+        check_filter(op.filter)
+        return op._replace(query=op.query if op.query and check_text(op.query, "query").strip() else None)
+    return op
+
+
+def _check(ops: Iterable[Op], alone: bool = False) -> list[Op]:
+    """Check a batch before anything of it is done. With `alone`, an error stands in the place of what it refuses."""
+    checked: list[Any] = []
     for op in ops:
-        if not isinstance(op, GetOp | SearchOp | PutOp | ListNamespacesOp):
-            raise ValueError(f"Unknown operation type: {type(op)}")
-        validate_op_namespace(op)
-        plain.append(with_plain_value(op) if isinstance(op, PutOp) else op)
-    return plain
+        try:
+            checked.append(check_op(op))
+        except (EunoeError, ValueError) as error:
+            if not alone:
+                raise
+            checked.append(error)
+    return checked
 
 
 def _to_embed(ops: Iterable[Op], index: FieldIndex) -> tuple[Iterable[str], Iterable[str]]:

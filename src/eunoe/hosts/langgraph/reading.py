@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from langgraph.store.base import ListNamespacesOp, SearchOp
+from langgraph.store.base import ListNamespacesOp, SearchOp, TTLConfig
 
-from eunoe.hosts.langgraph.filters import compares, fits, fulfils
+from eunoe.hosts.langgraph.filters import fits, fulfils
 from eunoe.hosts.langgraph.index import FieldIndex
 from eunoe.hosts.langgraph.items import INDEXED, age_of, conditions, is_expired, is_item, since_of, value_of
 from eunoe.hosts.langgraph.names import Namespace, Namespaces, id_of
@@ -45,13 +45,18 @@ class FoundAtom(NamedTuple):
 class Reader:
     """Reads the items of one root."""
 
-    def __init__(self, memory: Memory, names: Namespaces, index: FieldIndex | None, omits_expired: bool) -> None:
+    def __init__(self, memory: Memory, names: Namespaces, index: FieldIndex | None, ttl: TTLConfig | None) -> None:
         self._memory = memory
         self._names = names
         self._index = index
-        self._omits_expired = omits_expired
+        self._ttl = ttl
         self._ages: dict[Namespace, str] = {}
         """When the first item of a namespace came, of those that were asked about."""
+
+    @property
+    def _omits_expired(self) -> bool:
+        """Asked each time: whoever has the store may change its `ttl_config`."""
+        return bool(self._ttl and self._ttl.get("omit_expired"))
 
     def get(self, namespace: Namespace, key: str) -> FoundAtom | None:
         """The item of a namespace with this key."""
@@ -77,8 +82,6 @@ class Reader:
             return []
         scopes = self._scopes_by_age(tuple(op.namespace_prefix))
         found = self._rank(op, scopes, queries) if op.query and scopes else self._list(op, scopes)
-        if op.filter and compares(op.filter):
-            found = iter(list(found))  # what cannot be compared is an error on whichever page it stands
         return list(islice(found, op.offset, op.offset + op.limit))
 
     def _list(self, op: SearchOp, scopes: Sequence[NamespaceScope]) -> Iterator[FoundAtom]:

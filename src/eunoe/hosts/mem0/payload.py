@@ -8,6 +8,7 @@ from typing import Any, Final
 from eunoe.errors import InputError
 from eunoe.hosts.mem0.arguments import OWNERS
 from eunoe.hosts.mem0.ids import to_id
+from eunoe.hosts.plain_values import plain_mapping
 from eunoe.model.record import Item
 from eunoe.model.scope import Scope
 from eunoe.model.time import parse_time
@@ -34,8 +35,7 @@ def parse_metadata(metadata: object, method: str, current: Mapping[str, Any] = {
     """A caller's metadata as it is kept. Whose memory it is, is never taken from there."""
     if metadata is None:
         return {}
-    if not isinstance(metadata, Mapping):
-        raise InputError(f"metadata must be a dict, not {type(metadata).__name__}")
+    metadata = plain_mapping(metadata, "metadata")
     for name in sorted(_IDENTITY & metadata.keys()):
         if metadata[name] != current.get(name):
             _log.warning("%s: metadata cannot say whose memory it is; %s there is ignored", method, name)

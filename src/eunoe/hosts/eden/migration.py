@@ -1,4 +1,4 @@
-"""Moving in from Eden: its collections `memory_user`, `memory_agent` and `memory_sessions`, as exported from MongoDB.
+"""Moving in from Eden: its memory collections, of the first kind and of memory2, as exported from MongoDB.
 
 Documents become lines of an export, which `memory.admin.import_` reads: what is here already stays, what was forgotten
 here is refused, and a second run changes nothing.
@@ -28,8 +28,13 @@ from eunoe.model.validation import check_text
 LineKind = Literal["settings", "summary", "fact", "observation"]
 
 AUTHOR: Final = "eden"
+AGENT_SHARD: Final = "agent"
+"""The shard in which an agent learns from all its users, where Eden names no subject."""
 
-_COLLECTIONS: Final = ("memory_user", "memory_agent", "memory_sessions")
+_MEMORY2: Final = ("memory2_facts", "memory2_reflections", "memory2_consolidated")
+_COLLECTIONS: Final = ("memory_user", "memory_agent", "memory_sessions", *_MEMORY2)
+_OWNERS: Final[Mapping[str, Sequence[str]]] = {"agent": (), "user": ("user_id",), "session": ("session_id",)}
+"""By the `scope` of a document of memory2, the ids beside its agent's that say whose it is."""
 _MEMORY_TYPES: Final = ("episode", "directive", "fact", "suggestion")
 _SETTINGS: Final = {
     "extraction_prompt": "extraction_prompt",
@@ -39,7 +44,7 @@ _SETTINGS: Final = {
 }
 """Settings as Eden calls them, and what they are here."""
 _CREATED: Final = ("formed_at", "created_at", "createdAt")
-_UPDATED: Final = ("last_updated_at", "updatedAt", *_CREATED)
+_UPDATED: Final = ("last_updated_at", "last_consolidated_at", "updatedAt", *_CREATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,7 @@ class EdenReport:
 
 
 def migrate(memory: Memory, *paths: str | Path, progress: Callable[[int], None] | None = None) -> EdenReport:
-    """Read exports of the three collections, in any order, and remember what they hold.
+    """Read exports of the collections, in any order, and remember what they hold.
 
     >>> import eunoe, tempfile, pathlib
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "memory_user.json"
@@ -142,16 +147,22 @@ class EdenReader:
         self._documents = len(documents)
         self._memories: dict[str, EdenDocument] = {}
         self._listed: set[str] = set()
+        self._absorbed = 0
         for document in documents:
-            if document.collection == "memory_sessions":
+            if document.collection in ("memory_sessions", "memory2_reflections"):
                 self._memories.setdefault(document.id, document)
-                if document.memory_type not in _MEMORY_TYPES:
-                    reason = f"memory_type {document.memory_type!r:.40} is none of {', '.join(_MEMORY_TYPES)}"
-                    self._problems.add(document.place, reason)
+            if document.collection == "memory_sessions" and document.memory_type not in _MEMORY_TYPES:
+                reason = f"memory_type {document.memory_type!r:.40} is none of {', '.join(_MEMORY_TYPES)}"
+                self._problems.add(document.place, reason)
         for document in documents:
-            if document.collection != "memory_sessions":
-                with self._problems.catch(document.place):
+            with self._problems.catch(document.place):
+                if document.collection == "memory2_consolidated":
+                    self._read_consolidated(document, _read_scope(document))
+                elif document.collection in ("memory_user", "memory_agent"):
                     self._read_stream(document, _read_scope(document))
+        for document in documents:  # what a stream lists as waiting is known by now
+            with self._problems.catch(document.place):
+                self._read_memory2(document)
 
     def report(self, counts: Mapping[LineKind, ImportCounts]) -> EdenReport:
         left_out = Counter(
@@ -166,7 +177,7 @@ class EdenReader:
             facts=counts["fact"],
             observations=counts["observation"],
             episodes=left_out["episode"],
-            absorbed=left_out["directive"] + left_out["suggestion"],
+            absorbed=left_out["directive"] + left_out["suggestion"] + self._absorbed,
             unlisted=left_out["fact"],
             missing=tuple(self._missing),
             problems=self._problems.lines,
@@ -184,14 +195,36 @@ class EdenReader:
             self._add_summary(document, scope)
         lists: dict[str, AtomKind] = {"facts": "fact", "unabsorbed_memory_ids": "observation"}
         for name, kind in lists.items():
-            for id in self._read_ids(document, name):
-                memory = self._memories.get(id)
-                if memory is None:
-                    self._missing.append(f"{scope}: {id}")
-                    continue
-                self._listed.add(id)
+            for memory in self._listed_in(document, name, scope):
                 with self._problems.catch(memory.place):
                     self._add_atom(memory, scope, kind)
+
+    def _listed_in(self, document: EdenDocument, name: str, scope: Scope) -> Iterator[EdenDocument]:
+        """The documents that a stream names; those that nobody has are noted."""
+        for id in self._read_ids(document, name):
+            if id in self._memories:
+                self._listed.add(id)
+                yield self._memories[id]
+            else:
+                self._missing.append(f"{scope}: {id}")
+
+    def _read_consolidated(self, document: EdenDocument, scope: Scope) -> None:
+        words = unwrap(document.fields.get("word_limit"))
+        limit = {"consolidated_max_words": words} if isinstance(words, int) and words > 0 else {}
+        if "shard" in scope:
+            self._add_line("settings", scope, preset="agent", changes=limit)  # what makes it stand in contexts
+        self._add_summary(document, scope, "consolidated_content")
+        for _ in self._listed_in(document, "unabsorbed_ids", scope):
+            pass  # it is read with the others, into the scope that it names itself
+
+    def _read_memory2(self, document: EdenDocument) -> None:
+        if document.collection == "memory2_facts":
+            self._add_atom(document, _read_scope(document), "fact")
+        elif document.collection == "memory2_reflections":
+            if document.fields.get("absorbed") and document.id not in self._listed:
+                self._absorbed += 1
+            else:
+                self._add_atom(document, _read_scope(document), "observation")
 
     def _read_settings(self, document: EdenDocument) -> dict[str, Any]:
         changes: dict[str, Any] = {}
@@ -204,8 +237,8 @@ class EdenReader:
                     changes[name] = value
         return changes
 
-    def _add_summary(self, document: EdenDocument, scope: Scope) -> None:
-        text = document.fields.get("content")
+    def _add_summary(self, document: EdenDocument, scope: Scope, name: str = "content") -> None:
+        text = document.fields.get(name)
         if text is None or (isinstance(text, str) and not text.strip()):
             return
         recorded = (self._find_time(document, _UPDATED) or self._now).isoformat()
@@ -257,7 +290,15 @@ def _read_document(place: str, path: Path, value: Any) -> EdenDocument:
     """A document, and its collection: by its fields, else by the name of its file."""
     if not isinstance(value, dict):
         raise InputError(f"a document is a JSON object, not {type(value).__name__}")
-    if "memory_type" in value:
+    if "consolidated_content" in value:
+        collection = "memory2_consolidated"
+    elif "absorbed" in value:
+        collection = "memory2_reflections"
+    elif "scope" in value and not any(name in path.name for name in _MEMORY2):
+        collection = "memory2_facts"
+    elif "scope" in value:
+        collection = next(name for name in _MEMORY2 if name in path.name)
+    elif "memory_type" in value:
         collection = "memory_sessions"
     elif "shard_name" in value:
         collection = "memory_agent"
@@ -273,16 +314,33 @@ def _read_document(place: str, path: Path, value: Any) -> EdenDocument:
 
 
 def _read_scope(document: EdenDocument) -> Scope:
+    if document.collection in _MEMORY2:
+        return _read_own_scope(document.fields)
     key, name = ("user", "user_id") if document.collection == "memory_user" else ("shard", "shard_name")
     agent = _read_name(document.fields["agent_id"], "agent_id")
     return Scope(agent=agent, **{key: _read_name(document.fields[name], name)})
 
 
+def _read_own_scope(fields: Mapping[str, Any]) -> Scope:
+    """Whose a document of memory2 is, as its `scope` and its ids say. A session of one user is that user's."""
+    scope = unwrap(fields["scope"])
+    if scope not in _OWNERS:
+        raise InputError(f"scope is {scope!r:.40}: Eden has {', '.join(_OWNERS)}")
+    names = ["agent_id", *_OWNERS[scope]]
+    if scope == "session" and fields.get("user_id"):
+        names.append("user_id")
+    shard = {"shard": AGENT_SHARD} if scope == "agent" else {}
+    return Scope(**{name: _read_name(fields.get(name), name) for name in names}, **shard)
+
+
 def _read_sources(fields: Mapping[str, Any], owner: Scope) -> list[str]:
     """The messages it came from, by the scope of their session. They need not be here."""
-    if not fields.get("source_message_ids") or fields.get("source_session_id") is None:
+    name = "session_id" if "scope" in fields else "source_session_id"
+    if not fields.get("source_message_ids") or fields.get(name) is None:
         return []
-    conversation = Scope(agent=owner["agent"], session=_read_name(fields["source_session_id"], "source_session_id"))
+    conversation = Scope(agent=owner["agent"], session=_read_name(fields[name], name))
+    if name == "session_id" and fields.get("user_id"):
+        conversation = conversation.extended({"user": _read_name(fields["user_id"], "user_id")})
     ids = [_read_name(id, "source_message_ids") for id in fields["source_message_ids"]]
     return [source_name(conversation, id, owner) for id in ids]
 

@@ -1,8 +1,9 @@
-"""Values of items as JSON can carry them."""
+"""What users give beside a text, as JSON can carry it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time
+from decimal import Decimal
 from enum import Enum
 from math import isfinite
 from typing import Any, cast
@@ -12,17 +13,17 @@ from eunoe.errors import InputError
 from eunoe.model.validation import check_text
 
 
-def plain_value(value: Any) -> dict[str, Any]:
-    """Return a copy of an item's value as it will come back.
+def plain_mapping(given: Any, name: str) -> dict[str, Any]:
+    """Return a copy of a mapping as it will come back.
 
-    Dates, UUIDs, enums, dataclasses and tuples become what JSON has for them, as in LangGraph's own database stores.
+    Dates, UUIDs, decimals, enums, dataclasses, tuples, sets and keys that are numbers become what JSON has for them.
     """
-    if not isinstance(value, Mapping):
-        raise InputError(f"the value of an item must be a mapping, not {type(value).__name__}")
+    if not isinstance(given, Mapping):
+        raise InputError(f"{name} must be a mapping, not {type(given).__name__}")
     try:
-        return _plain_mapping(value, "value")
+        return _plain_mapping(given, name)
     except RecursionError:
-        raise InputError("the value is nested too deeply, or in itself") from None
+        raise InputError(f"{name} is nested too deeply, or in itself") from None
 
 
 def _plain(value: Any, place: str) -> Any:
@@ -41,9 +42,14 @@ def _plain(value: Any, place: str) -> Any:
 
 
 def _plain_mapping(value: Mapping[Any, Any], place: str) -> dict[str, Any]:
-    if any(not isinstance(key, str) for key in value):
-        raise InputError(f"{place} has a key that is not text: JSON has no other keys")
-    return {_plain(key, place): _plain(each, f"{place}.{key}") for key, each in value.items()}
+    plain = {}
+    for key, each in value.items():
+        if not isinstance(key, str | int) or isinstance(key, bool):
+            raise InputError(f"{place} has a key that is neither text nor a number: JSON has no other keys")
+        plain[_plain(str(key), place)] = _plain(each, f"{place}.{key}")
+    if len(plain) < len(value):
+        raise InputError(f"{place} has a number and the same number as text for keys: JSON cannot tell them apart")
+    return plain
 
 
 def _finite(value: float, place: str) -> float:
@@ -58,8 +64,10 @@ def _plain_object(value: Any, place: str) -> Any:
         return _plain(value.value, place)
     if isinstance(value, datetime | date | time):
         return value.isoformat()
-    if isinstance(value, UUID):
+    if isinstance(value, UUID | Decimal):
         return str(value)
+    if isinstance(value, set | frozenset):
+        return sorted((_plain(each, place) for each in value), key=lambda each: (type(each).__name__, str(each)))
     if is_dataclass(value) and not isinstance(value, type):
         return _plain_mapping({field.name: getattr(value, field.name) for field in fields(value)}, place)
     if isinstance(value, Mapping):
