@@ -6,7 +6,8 @@ import os
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from math import inf
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -69,6 +70,14 @@ class Endpoint:
             _sleep(wait)
             pause *= 2
 
+    def open(self, path: str, body: Any) -> http.client.HTTPResponse:
+        """Return the answer to a POST as it comes, unread, at the first attempt."""
+        url = self.base + path
+        request = urllib.request.Request(url, json.dumps(body).encode(), self._headers)
+        with self._failures(url):
+            response: http.client.HTTPResponse = _opener.open(request, timeout=self._timeout)
+        return response
+
     def excerpt(self, answer: bytes) -> str:
         """Return the start of an answer, without the key, which some servers repeat."""
         return _start(self._without_key(answer))
@@ -77,14 +86,21 @@ class Endpoint:
         """Return the whole answer, within the time limit even when it comes drop by drop."""
         limit = min(self._timeout, max(end - _clock(), 0.001))
         deadline, parts = _clock() + limit, []
+        request = urllib.request.Request(url, data, self._headers)
+        with self._failures(url), _opener.open(request, timeout=limit) as response:
+            while part := response.read1():
+                parts.append(part)
+                if _clock() > deadline:
+                    raise TimeoutError(f"no whole answer within {limit} s")
+            if response.length:
+                raise http.client.IncompleteRead(b"", response.length)
+        return b"".join(parts)
+
+    @contextmanager
+    def _failures(self, url: str) -> Iterator[None]:
+        """Turn what goes wrong into an EndpointError."""
         try:
-            with _opener.open(urllib.request.Request(url, data, self._headers), timeout=limit) as response:
-                while part := response.read1():
-                    parts.append(part)
-                    if _clock() > deadline:
-                        raise TimeoutError(f"no whole answer within {limit} s")
-                if response.length:
-                    raise http.client.IncompleteRead(b"", response.length)
+            yield
         except urllib.error.HTTPError as error:
             with error:
                 raise self._refusal(url, error) from None
@@ -92,7 +108,6 @@ class Endpoint:
             reason = getattr(error, "reason", None) or error
             message = f"{url} cannot be reached: {type(reason).__name__}: {reason}"
             raise EndpointError(message, retry_after=0.0) from error
-        return b"".join(parts)
 
     def _refusal(self, url: str, error: urllib.error.HTTPError) -> EndpointError:
         try:
