@@ -14,7 +14,7 @@ from tests.support.live_server import Answer, LiveServer
 from eunoe.server.app import create_app
 from eunoe.server.routes.json_request import JsonRoute
 
-_ELSEWHERE = ("jobs", "webhooks", "events", "keys", "audit", "session", "sessions", "metrics", "inspector")
+_ELSEWHERE = ("jobs", "webhooks", "events", "keys", "audit", "session", "sessions", "metrics", "inspector", "chat")
 """Tags of routes whose own tests call them."""
 
 

@@ -6,6 +6,7 @@ import gc
 import sys
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -37,6 +38,10 @@ class ServerOptions(OptionGroup):
     ] = None
     origins: Annotated[
         list[str] | None, repeatable_option("--origin", "URL", "A foreign origin whose pages may call it.")
+    ] = None
+    workflows: Annotated[
+        Path | None,
+        typer.Option("--workflows", metavar="DIR", help="Workflows that a chat may name as its model: workflow:NAME."),
     ] = None
     requests_per_minute: Annotated[
         int | None, typer.Option("--requests-per-minute", min=0, help="For each key; 0 is no limit.")

@@ -5,7 +5,9 @@ import os
 import sys
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
+from http.client import HTTPResponse
 from typing import Any, ClassVar, Final
 
 from eunoe.errors import LlmError
@@ -99,6 +101,15 @@ class RemoteLlm(ABC):
                 self._form = form
             return reply
         raise LlmError(str(refusal)) from refusal
+
+    @property
+    def model(self) -> str:
+        """The model's name; empty where the server chooses it."""
+        return self._model
+
+    def open(self, body: Mapping[str, Any]) -> HTTPResponse:
+        """Return the answer to a whole request of the server's own API, as it comes; raise EndpointError."""
+        return self._server.open(self.path, body)
 
     def _request(self, prompt: Prompt, form: str) -> bytes:
         """Return the answer; what the server names as not accepted is left out or put in another way, and stays so."""

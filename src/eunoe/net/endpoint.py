@@ -6,7 +6,8 @@ import os
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from math import inf
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -73,6 +74,14 @@ class Endpoint:
             _sleep(wait)
             pause *= 2
 
+    def open(self, path: str, body: Any) -> http.client.HTTPResponse:
+        """Return the answer to a POST as it comes, unread, at the first attempt."""
+        url = self.base + path
+        request = urllib.request.Request(url, json.dumps(body).encode(), self._headers)
+        with self._failures(url, _clock() + self._timeout):
+            response: http.client.HTTPResponse = _opener.open(request, timeout=self._timeout)
+        return response
+
     def excerpt(self, answer: bytes) -> str:
         """Return the start of an answer, without the key, which some servers repeat."""
         return _start(self._without_key(answer))
@@ -81,13 +90,20 @@ class Endpoint:
         """Return the whole answer, within the time limit even when it comes drop by drop."""
         limit = min(self._timeout, max(end - _clock(), 0.001))
         deadline = _clock() + limit
+        request = urllib.request.Request(url, data, self._headers)
+        with self._failures(url, deadline), _opener.open(request, timeout=limit) as response:
+            answer = _read(response, self._max_answer_bytes, deadline)
+            if len(answer) > self._max_answer_bytes:
+                raise EndpointError(f"{url} answered more than {self._max_answer_bytes:,} bytes")
+            if response.length:
+                raise http.client.IncompleteRead(b"", response.length)
+        return answer
+
+    @contextmanager
+    def _failures(self, url: str, deadline: float) -> Iterator[None]:
+        """Turn what goes wrong into an EndpointError."""
         try:
-            with _opener.open(urllib.request.Request(url, data, self._headers), timeout=limit) as response:
-                answer = _read(response, self._max_answer_bytes, deadline)
-                if len(answer) > self._max_answer_bytes:
-                    raise EndpointError(f"{url} answered more than {self._max_answer_bytes:,} bytes")
-                if response.length:
-                    raise http.client.IncompleteRead(b"", response.length)
+            yield
         except urllib.error.HTTPError as error:
             with error:
                 raise self._refusal(url, error, deadline) from None
@@ -95,7 +111,6 @@ class Endpoint:
             reason = getattr(error, "reason", None) or error
             message = f"{url} cannot be reached: {type(reason).__name__}: {reason}"
             raise EndpointError(message, retry_after=0.0) from error
-        return answer
 
     def _refusal(self, url: str, error: urllib.error.HTTPError, deadline: float) -> EndpointError:
         try:

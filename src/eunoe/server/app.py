@@ -24,6 +24,7 @@ from eunoe.server.openapi import describe, operation_id
 from eunoe.server.problems import HTTP_CODES, problem, problem_of
 from eunoe.server.routes import (
     audit,
+    chat,
     corrections,
     events,
     forgetting,
@@ -61,6 +62,7 @@ _VERSION_1 = (
     transfer,
     upkeep,
     jobs,
+    chat,
     language_models,
     events,
     webhooks,

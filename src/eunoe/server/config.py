@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any, Final
 
 from eunoe.client.local_files import LocalFiles as LocalFiles
@@ -35,6 +36,8 @@ class ServerConfig:
     embedder: Any = "auto"
     llm: Any = "auto"
     fast_llm: Any = None
+    workflows: Path | None = None
+    """The folder whose workflows a chat may name as its model."""
     max_body_bytes: int = MAX_BODY_BYTES
     max_import_bytes: int = 4096 * _MEGABYTE
     """Of `POST /v1/import`, which is kept on disk while it comes."""

@@ -39,6 +39,7 @@ _TAGS: Final = {
     "health": "Whether it is alive, ready, and how it stands.",
     "projects": "Documents of projects.",
     "mem0": "The paths of mem0.",
+    "chat": "A model that remembers, as OpenAI's clients call it.",
 }
 
 

@@ -68,6 +68,7 @@ HTTP_CODES: Final[Mapping[int, str]] = {
 }
 """Codes of what goes wrong before a route is reached."""
 _PROJECT_PATHS: Final = "/api/projects/"
+_CHAT_PATHS: Final = "/v1/chat/"
 _RETRY_SECONDS: Final = 2
 _log = logging.getLogger("eunoe.server")
 
@@ -75,7 +76,7 @@ _log = logging.getLogger("eunoe.server")
 class ProblemResponse(JSONResponse):
     """An error, told as problem details, with the id of the request that had it.
 
-    Under the paths of projects it has `error` too, which their callers read.
+    Under the paths of projects and of chats it has `error` too, which their callers read.
     """
 
     media_type = "application/problem+json"
@@ -86,9 +87,11 @@ class ProblemResponse(JSONResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         id = scope.get("state", {}).get("request_id")
-        more = {"request_id": id} if id else {}
+        more: dict[str, Any] = {"request_id": id} if id else {}
         if scope.get("path", "").startswith(_PROJECT_PATHS):
             more["error"] = self._content["detail"]
+        elif scope.get("path", "").startswith(_CHAT_PATHS):
+            more["error"] = {"message": self._content["detail"], "type": self._content["code"], "param": None}
         if more:
             self.body = self.render({**self._content, **more})
             self.headers["Content-Length"] = str(len(self.body))
