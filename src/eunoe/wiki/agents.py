@@ -70,7 +70,8 @@ def create_structure_agent(
 ) -> Agent:
     """Make the agent that plans a wiki. Its run has `repository_id` and `repo_dir` in the input.
 
-    What is given as `middleware` comes after its own, and in place of what has the same name there. The plan is the `structured_response` of the run; see `structure_of`.
+    What is given as `middleware` comes after its own, and in place of what has the same name there. The plan is the
+    `structured_response` of the run; see `structure_of`.
     """
     return _create_agent(
         "structure_agent", model, STRUCTURE_PROMPT, memory, [PlanLimit(), *middleware], ToolStrategy(WikiStructure)

@@ -74,7 +74,7 @@ class WikiMemoryRepository:
             query_embedding: the question itself, or a vector of it made by the store's own model. The question finds
                 more, since words count too.
             memory_type: only those of this type, chosen before the best are.
-            score_threshold: leave out what scores less: by the recipe `documents` for a question, the cosine for a
+            score_threshold: leave out what scores less: on the scale of `recall` for a question, the cosine for a
                 vector.
         """
         types = MEMORY_TYPES if memory_type is None else (MemoryType.parse(memory_type).value,)
@@ -183,7 +183,7 @@ class WikiMemoryRepository:
 
     def _recall(self, scope: Scope, query: str | VectorLike, limit: int, types: tuple[str, ...]) -> list[Hit]:
         if isinstance(query, str):
-            return self.memory.recall(scope, query, limit=limit, kinds=["fact"], labels=types, recipe="documents")
+            return self.memory.recall(scope, query, limit=limit, kinds=["fact"], labels=types)
         return self.memory.recall(
             scope, _NO_WORDS, vector=query, recipe="dense", limit=limit, kinds=["fact"], labels=types
         )

@@ -22,7 +22,7 @@ V = TypeVar("V", bound=Callable[..., Awaitable[Result]])
 
 MAX_RESULTS: Final = 50
 DEFAULT_THRESHOLD: Final = 0.2
-"""The score of the recipe `documents` below which a memory is not called relevant: docs/decisions/0045-wiki-memory.md."""
+"""The score below which a memory is not called relevant (docs/decisions/0045-wiki-memory.md has the figures)."""
 _CALLERS_FAULTS: Final = (InputError, ScopeError, NotFoundError)
 """Errors that say what to pass instead. What others say may hold paths, addresses or what somebody remembers."""
 _log = logging.getLogger("eunoe")
