@@ -247,7 +247,7 @@ def test_a_ticket_from_end_to_end_with_each_agent(
 
 def test_a_director_that_says_complete_when_nothing_was_done_is_not_believed(workspace: Workspace) -> None:
     shop = make_checkout(workspace.folder / "shop", {"forms.py": "name = raw\n"})
-    workspace.director.decide = lambda text: PLAN if "Plan the work" in text else {**DONE, "nothing_to_change": None}
+    workspace.director.decide = lambda text: PLAN if "Plan the work" in text else {**DONE, "nothing_to_change": False}
     done = workspace(*workspace.command("-C", str(shop), *workspace.memory))
     assert done.code == 1
     assert "nothing was changed" in done.err
