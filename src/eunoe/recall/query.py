@@ -44,8 +44,8 @@ _PHRASAL_VERB: Final = re.compile(
 """A word and one behind it that may change what it means. `in` and `on` do if they belong to no noun."""
 _PHRASAL_WEIGHT: Final = 0.4
 """Of the first of the two: to log in is not to log."""
-_JOINED_VERBS: Final = frozenset(["log", "roll", "time"])
-"""Verbs that are read as one word with the second (login, rollback, timeout): alone they name something else."""
+_JOINED_VERBS: Final = frozenset(["login", "logon", "timeout"])
+"""Phrasal verbs that are read as one word: the vector of the two is that of a log or of a time."""
 _ASKS_TIME: Final = re.compile(
     r"\b(?:when|what (?:date|year|month|day|time|age)|which (?:date|year|month|day|week)|how (?:long|old|often|soon)|"
     r"how many (?:days|weeks|months|years|hours)|date of|on what|by what date|since when|until when|"
@@ -149,8 +149,8 @@ def _join_phrasal_verbs(text: str) -> str:
     """
 
     def join(match: re.Match[str]) -> str:
-        verb = analyzer.stem(match[1].lower())
-        return f"{verb}{match[2] or match[3]}" if verb in _JOINED_VERBS else match[0]
+        joined = analyzer.stem(match[1].lower()) + (match[2] or match[3]).lower()
+        return joined if joined in _JOINED_VERBS else match[0]
 
     return _PHRASAL_VERB.sub(join, text)
 
