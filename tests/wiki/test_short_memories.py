@@ -1,4 +1,4 @@
-"""How well questions in other words find short technical memories: docs/decisions/0045-wiki-memory.md has the figures."""
+"""How well questions in other words find short technical memories (docs/decisions/0045-wiki-memory.md)."""
 
 from __future__ import annotations
 
