@@ -137,6 +137,23 @@ def test_names_of_speakers_are_left_out_of_what_is_embedded() -> None:
     assert without_names("a cat", []) == "a cat"
 
 
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("how do users log in", {"users": 1.0, "login": 1.0}),
+        ("Who was logged in to the API?", {"login": 1.0, "api": 1.0}),
+        ("what is logged in production", {"logged": 1.0, "production": 1.0}),
+        ("which request timed out", {"request": 1.0, "timeout": 1.0}),
+        ("how are old rows cleaned up", {"old": 1.0, "rows": 1.0, "cleaned": 0.4}),
+        ("how do customers check out", {"customers": 1.0, "check": 0.4}),
+    ],
+)
+def test_a_verb_counts_little_where_the_word_behind_it_changes_its_meaning(
+    question: str, words: dict[str, float]
+) -> None:
+    assert {word.label: word.weight for word in read_question(question, [ENGLISH], 0.0).words} == words
+
+
 def test_a_date_in_the_question_counts() -> None:
     index = made(
         *(said(n, "we went to the lake", time=START + n * 30 * DAY, session=str(n)) for n in range(6)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -61,6 +62,21 @@ def test_who_may_not_forget_cannot_import_that_something_was_forgotten(server: L
         writer = other.restricted(tenant="acme", rights=["read", "write"])
         with pytest.raises(AccessError, match="forget"):
             writer.admin.import_("".join(lines).splitlines())
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_the_store_is_that_of_the_project_memory_where_the_environment_names_one(tmp_path: Path, named: bool) -> None:
+    own, other = tmp_path / "own.db", tmp_path / "projects" / "eunoe.db"
+    command = [sys.executable, "-m", "eunoe", "serve", "--port", "0", "--embedder", "none"]
+    command += ["--store", str(own)] if named else []
+    places = {"MEMORY_SAVE_DIR": str(other.parent), "EUNOE_STORE": str(tmp_path / "third.db")}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **places}) as process:
+        assert process.stderr
+        said = process.stderr.readline() + process.stderr.readline()
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+    assert [path.name for path in (own, other) if path.exists()] == [own.name if named else other.name]
+    assert (f"The store is that of MEMORY_SAVE_DIR: {other}" in said) is not named
 
 
 def test_what_is_no_terminal_does_not_get_the_token(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ class Author:
         self.structure: dict[str, Any] | None = None
         self.page_script: Callable[[str], list[Step]] = lambda id: [f"# Page {id}\n\nText of {id}."]
         self.on_page: Callable[[str], object] = lambda id: None
+        self.on_begin: Callable[[str], object] = lambda id: None
+        """Called at the first call of each run, that of the plan with an empty id, before anything is noted."""
         self._lock = Lock()
 
     @property
@@ -54,9 +56,11 @@ class Author:
         return list(answers.values())
 
     def answer(self, messages: list[Message]) -> tuple[str, list[Call]]:
+        page = page_id(messages)
+        if turn(messages) == 0:
+            self.on_begin(page)
         with self._lock:
             self.seen.append(messages)
-        page = page_id(messages)
         if page and turn(messages) == 0:
             self.on_page(page)
         script = self.page_script(page) if page else [*self.planning, [("WikiStructure", self._structure())]]

@@ -17,10 +17,12 @@ from typing import Any, NamedTuple
 import pytest
 from tests.support.checkouts import git, make_checkout
 from tests.support.coding_agents import CodingAgents, agents
+from tests.support.live_server import LiveServer
 from tests.support.secret_samples import SECRETS
 
 from eunoe.cli.app import run
 from eunoe.projects import ProjectMemory
+from eunoe.server.config import ServerConfig
 
 __all__ = ["agents"]
 
@@ -245,7 +247,7 @@ def test_a_ticket_from_end_to_end_with_each_agent(
 
 def test_a_director_that_says_complete_when_nothing_was_done_is_not_believed(workspace: Workspace) -> None:
     shop = make_checkout(workspace.folder / "shop", {"forms.py": "name = raw\n"})
-    workspace.director.decide = lambda text: PLAN if "Plan the work" in text else {**DONE, "nothing_to_change": None}
+    workspace.director.decide = lambda text: PLAN if "Plan the work" in text else {**DONE, "nothing_to_change": False}
     done = workspace(*workspace.command("-C", str(shop), *workspace.memory))
     assert done.code == 1
     assert "nothing was changed" in done.err
@@ -353,6 +355,24 @@ def test_the_environment_names_the_memory(workspace: Workspace, monkeypatch: pyt
     assert workspace(*workspace.command("--no-memory")).err.count("no memory") == 1
     assert workspace(*workspace.command("--again")).code == 0
     assert len(workspace.stored_texts()) == 1
+
+
+def test_the_memory_of_a_server_serves_as_well(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = str(workspace.folder / "server.db")
+    server = LiveServer(ServerConfig(target=target, embedder="none", llm="none", port=0, worker=False))
+    try:
+        monkeypatch.setenv("EUNOE_KEY", server.owner)
+        place = ["--memory", server.origin]
+        done = json.loads(workspace(*workspace.command(*place, "--json")).out)
+        assert (len(done["memories"]), done["memory_failures"]) == (1, 0)
+        assert workspace(*workspace.command("--store", server.origin, "--again")).code == 0
+        assert "Memories invoked:" in str(workspace.director.requests[-1])
+        reverted = workspace("ticket", "revert", "search", "--project", "shop", *place, *workspace.logs)
+        assert reverted.out == "search is reverted, 2 memories removed\n"
+        monkeypatch.setenv("EUNOE_KEY", "wrong")
+        assert "memory could not recall: " in workspace(*workspace.command(*place)).err
+    finally:
+        server.stop()
 
 
 def test_a_memory_that_cannot_be_opened_stops_nothing(workspace: Workspace) -> None:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from tests.support.checkouts import git, make_checkout, write_files
-from tests.support.ticket_work import COMPLETE, MORE, NO_CHANGE, PLAN, assert_refused, python_check, work_off
+from tests.support.ticket_work import COMPLETE, MORE, NO_CHANGE, PLAN, TICKET, assert_refused, python_check, work_off
 
 from eunoe.errors import LlmError
-from eunoe.tickets import RunFolder, WorkerError
+from eunoe.projects import ProjectMemory
+from eunoe.tickets import RunFolder, TicketMemory, WorkerError
+from eunoe.tickets.director import NO_SUMMARY, UNEXPLAINED
 
 
 class TestWhatTheCheckWrites:
@@ -114,6 +116,35 @@ class TestWhatTheWorkerSays:
         check = python_check(shop, "print('passed')")
         with pytest.raises(LlmError, match="the worker has not answered yet"):
             work_off(folder, shop, [PLAN, NO_CHANGE, NO_CHANGE, NO_CHANGE], [WorkerError("no login")], check=check)
+
+    @pytest.mark.parametrize(
+        ("summary", "changes", "lesson", "notes"),
+        [
+            ("Same summary", True, "Same summary. Changed: forms.py.", []),
+            ("Same summary.", True, "Same summary. Changed: forms.py.", []),
+            ("", True, "Changed: forms.py.", [NO_SUMMARY]),
+            (None, True, "Changed: forms.py.", [NO_SUMMARY]),
+            ("It is by design", False, f"It is by design. Nothing was changed: {UNEXPLAINED}.", [UNEXPLAINED]),
+            ("", False, f"Nothing was changed: {UNEXPLAINED}.", [f"{NO_SUMMARY}; {UNEXPLAINED}"]),
+        ],
+    )
+    def test_a_short_reply_completes_a_ticket_and_what_it_leaves_out_is_said(
+        self, folder: RunFolder, shop: Path, summary: str | None, changes: bool, lesson: str, notes: list[str]
+    ) -> None:
+        def answer(prompt: str) -> str:
+            if changes:
+                (shop / "forms.py").write_text("name = raw.strip()\n")
+            return "done"
+
+        said: list[str] = []
+        with ProjectMemory.open(":memory:", embedder="none", llm="none") as memory:
+            kept, reply = TicketMemory(memory, "shop"), {"complete": True, "summary": summary}
+            state = work_off(folder, shop, [PLAN, reply], answer, memory=kept, say=said.append)
+            (item,) = memory.memory.list({"project": "shop"}).items
+        assert state.outcome == "completed"
+        assert item.text == TICKET.document(lesson)
+        assert state.steps[-1].notes == notes
+        assert set(notes) <= set(said)
 
     def test_a_director_that_sees_nothing_to_change_is_named(self, folder: RunFolder, shop: Path) -> None:
         state = work_off(folder, shop, [PLAN, NO_CHANGE], ["It is by design."])

@@ -30,6 +30,20 @@ def shop(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.fixture(autouse=True)
+def delays(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The waits before calls are tried again: they are noted, and nobody waits."""
+    waits: list[float] = []
+
+    def note(retry: int, *, backoff_factor: float, initial_delay: float, **_: Any) -> float:
+        waits.append(initial_delay * backoff_factor**retry)
+        return 0.0
+
+    for module in ("model_retry", "tool_retry"):
+        monkeypatch.setattr(f"langchain.agents.middleware.{module}.calculate_delay", note)
+    return waits
+
+
 @pytest.fixture
 def author() -> Author:
     return Author()

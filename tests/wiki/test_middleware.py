@@ -146,6 +146,30 @@ def test_what_a_model_gets_wrong_is_told_and_not_retried(memory: Memory, run: Ru
     assert memory.scopes() == []
 
 
+@pytest.mark.parametrize(
+    ("threshold", "arguments", "found"),
+    [(None, {}, 1), (0.0, {}, 2), (0.0, {"score_threshold": 0.2}, 1), (0.99, {}, 0), (0.99, {"score_threshold": 0}, 2)],
+)
+def test_what_bears_little_on_a_question_is_not_called_relevant(
+    tmp_path: Path, threshold: float | None, arguments: dict[str, Any], found: int
+) -> None:
+    options = {} if threshold is None else {"score_threshold": threshold}
+    store = [
+        tool_call("store_memory", id=text, content=text, memory_type="pattern_found")
+        for text in (
+            "Prices are stored as integer cents.",
+            "Settings are read from a file.",
+            "Errors are logged in JSON.",
+        )
+    ]
+    recall = tool_call("recall_memories", query="where is money represented", **arguments)
+    with eunoe.open(tmp_path / "memory.db") as memory:  # with the vectors of the default embedder
+        middleware = WikiMemoryMiddleware("page_agent", memory=memory, **options)
+        agent = create_agent(ScriptedModel(*store, recall, "Done."), [], middleware=[middleware])
+        answer = agent.invoke(ask())["messages"][-2].content
+    assert answer.startswith(f"Found {found} relevant" if found else "No relevant memories found.")
+
+
 def test_the_schemas_name_the_types_and_nothing_of_the_run() -> None:
     schemas = {
         tool.name: tool.tool_call_schema.model_json_schema() for tool in WikiMemoryMiddleware("page_agent").tools
@@ -153,7 +177,7 @@ def test_the_schemas_name_the_types_and_nothing_of_the_run() -> None:
     arguments = {name: list(schema["properties"]) for name, schema in schemas.items()}
     assert arguments == {
         "store_memory": ["content", "memory_type", "file_paths", "related_pages", "replaces"],
-        "recall_memories": ["query", "limit", "memory_type"],
+        "recall_memories": ["query", "limit", "memory_type", "score_threshold"],
         "get_file_memories": ["file_paths"],
         "get_memory": ["memory_id"],
     }
@@ -369,7 +393,7 @@ def test_who_stored_it_is_recorded(memory: Memory) -> None:
             ask()
         )
     service = WikiMemoryService(WikiMemoryMiddleware("x", memory=memory).service._repository)
-    found = asyncio.run(service.search_memories(SHOP, "by"))["memories"]
+    found = asyncio.run(service.search_memories(SHOP, "by", score_threshold=0))["memories"]
     assert {each["content"]: each["source_agent"] for each in found} == {
         "By structure_agent.": "structure_agent",
         "By page_agent.": "page_agent",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -139,6 +141,44 @@ def test_three_memories_come_in_the_order_of_their_relevance(tmp_path: Path) -> 
     assert [each["score"] for each in found] == sorted((each["score"] for each in found), reverse=True)
 
 
+MEMORIES = [
+    "Authentication uses JWT tokens.",
+    "Errors are logged in JSON.",
+    "Database migrations run with Alembic.",
+    "The API is versioned under /v1.",
+    "Background jobs run in Celery.",
+]
+
+
+@pytest.fixture
+def full_desk(tmp_path: Path) -> Iterator[Desk]:
+    """With memories, and with the vectors of the default embedder."""
+    with eunoe.open(tmp_path / "memory.db") as memory:
+        desk = Desk(memory, tmp_path)
+        for text in MEMORIES:
+            desk.store(text)
+        yield desk
+
+
+@pytest.mark.parametrize("question", ["how do users log in", "How does a customer log in to the shop?"])
+def test_a_verb_that_means_something_else_does_not_come_first(full_desk: Desk, question: str) -> None:
+    desk = full_desk
+    scores = {each["content"]: each["score"] for each in desk.search(question, score_threshold=0)}
+    assert max(scores, key=scores.__getitem__) == MEMORIES[0]
+    assert scores[MEMORIES[0]] - scores.get(MEMORIES[1], 0) > 0.15
+
+
+def test_what_scores_too_little_is_not_found_and_the_threshold_can_be_set(full_desk: Desk) -> None:
+    desk = full_desk
+    question = "how do users log in"
+    scores = [each["score"] for each in desk.search(question, score_threshold=0)]
+    assert [each["score"] for each in desk.search(question)] == [score for score in scores if score >= 0.2]
+    assert len(desk.search(question)) < len(scores)
+    assert [each["content"] for each in desk.search(question, score_threshold=0.9)] == MEMORIES[:1]
+    wrong = desk.run("search_memories", SHOP, question, score_threshold=2)
+    assert (wrong["status"], "score_threshold" in wrong["error"]) == ("error", True)
+
+
 def test_a_type_is_chosen_before_the_limit(desk: Desk) -> None:
     for number in range(20):
         desk.store(f"The storage pattern number {number} is about storage.")
@@ -207,7 +247,7 @@ def test_a_memory_says_when_its_files_have_changed(desk: Desk) -> None:
     desk.store("About nothing in particular.", repo_dir=desk.tree)
 
     def staleness(**options: Any) -> dict[str, Any]:
-        found = desk.search("about", **options)
+        found = desk.search("about", score_threshold=0, **options)
         return {each["content"]: (each["stale"], each["changed_files"]) for each in found}
 
     fresh = {"About both.": (False, []), "About nothing in particular.": (False, [])}
@@ -408,6 +448,14 @@ def test_without_a_memory_the_store_of_the_command_line_is_used(
     assert path.exists()
     result = asyncio.run(WikiMemoryService.purge_for_repository(SHOP))
     assert result == {"status": "success", "deleted_count": 1, "repository_id": str(SHOP)}
+
+
+def test_what_agents_remember_elsewhere_is_purged_where_it_is(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "eunoe")
+    desk.store("Words.")
+    result = asyncio.run(WikiMemoryService.purge_for_repository(SHOP, desk.service._repository.memory))
+    assert (result["status"], result["deleted_count"]) == ("success", 1)
+    assert f"purged 1 memories of repository {SHOP}" in caplog.text
     default_store.default_memory().close()
     default_store._open.cache_clear()
 

@@ -6,9 +6,11 @@ import asyncio
 import re
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.support.wiki_author import Author, AuthorModel, text_of
+from langchain.agents.middleware import AgentMiddleware, ModelRetryMiddleware
+from tests.support.wiki_author import Author, AuthorModel, Call, text_of
 from tests.wiki.conftest import Generate
 
 from eunoe.errors import ConflictError, InputError, LlmError
@@ -93,13 +95,81 @@ def test_pages_are_written_side_by_side_but_not_all_at_once(author: Author, gene
     assert most == 2
 
 
-def test_a_page_that_comes_with_a_write_is_not_lost_to_the_word_stored(
-    wiki: Path, author: Author, generate: Generate
+STORE = ("store_memory", {"content": "Carts are values.", "memory_type": "pattern_found"})
+READ = ("read_text_file", {"path": "README.md"})
+
+
+@pytest.mark.parametrize("calls", [[STORE], [STORE, READ], [READ]], ids=["store", "store and read", "read"])
+@pytest.mark.parametrize("size", [400, 5000])
+@pytest.mark.parametrize("reply", ["Stored.", "I've stored 2 memories about this page.", "All as it was. " * 60])
+def test_a_page_that_comes_with_a_call_is_not_lost_to_the_next_sentence(
+    wiki: Path, author: Author, generate: Generate, calls: list[Call], size: int, reply: str
 ) -> None:
-    memory = {"content": "Carts are values.", "memory_type": "pattern_found"}
-    author.page_script = lambda id: [(f"# The page {id}\n\nLong.", [("store_memory", memory)]), "Stored."]
-    generate()
-    assert (wiki / "cart.md").read_text().startswith("# The page cart\n\nLong.\n")
+    author.pages = ["cart"]
+    page = f"# The page cart\n\n{'Long. ' * (size // 6)}".strip()
+    author.page_script = lambda id: [(page, calls), reply]
+    assert generate().notes == ()
+    assert (wiki / "cart.md").read_text().startswith(f"{page}\n")
+
+
+def test_a_run_says_which_page_has_no_heading(wiki: Path, author: Author, generate: Generate) -> None:
+    author.pages = ["cart"]
+    author.page_script = lambda id: [
+        ("The cart.\nIt adds up prices, and knows the customer.", [STORE]),
+        "It is written.",
+    ]
+    assert generate().notes == ("page cart: the model wrote no heading; look whether it is a page",)
+    assert "It adds up prices" in (wiki / "cart.md").read_text()
+
+
+def test_a_transient_error_ends_neither_the_plan_nor_a_page(
+    author: Author, generate: Generate, delays: list[float]
+) -> None:
+    faults = {"": 3, "cart": 3}
+
+    def fail(id: str) -> None:
+        if faults.get(id):
+            faults[id] -= 1
+            raise ConnectionError("try again")
+
+    author.on_begin = fail
+    assert generate(concurrency=1).is_complete
+    assert sorted(delays) == [1, 1, 2, 2, 4, 4]
+
+
+def test_a_tool_that_fails_is_tried_again_and_then_named_to_the_model(
+    author: Author, generate: Generate, delays: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> str:
+        raise OSError("/home/anna is away")
+
+    monkeypatch.setattr("eunoe.wiki.file_tools._text", fail)
+    author.pages = ["cart"]
+    author.page_script = lambda id: [[READ], "# Cart"]
+    assert generate().is_complete
+    assert author.results("read_text_file") == ["The tool cannot be used at the moment (OSError). Go on without it."]
+    assert delays == [1, 2, 4]
+
+
+def test_middleware_of_ones_own_serves_both_agents_and_takes_the_place_of_the_same(
+    author: Author, generate: Generate, delays: list[float]
+) -> None:
+    def fail(id: str) -> None:
+        if id == "cart":
+            raise ConnectionError("no route")
+
+    calls = []
+
+    class Counter(AgentMiddleware[Any, Any, Any]):
+        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            calls.append(request.system_message.text)
+            return await handler(request)
+
+    author.on_begin = fail
+    report = generate(middleware=[ModelRetryMiddleware(max_retries=1, on_failure="error"), Counter()])
+    assert [failure.id for failure in report.failures] == ["cart"]
+    assert delays == [1]
+    assert {"plan a wiki" in text for text in calls} == {True, False}
 
 
 def test_a_page_that_fails_is_the_only_one_of_the_next_run(wiki: Path, author: Author, generate: Generate) -> None:

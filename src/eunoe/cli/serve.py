@@ -65,17 +65,22 @@ class ServerOptions(OptionGroup):
 def serve(call: Call, server: ServerOptions, print_link: PrintLinkOption = False) -> None:
     """Serve this memory: HTTP, MCP and the inspector."""
     gc.disable()  # the server's modules make thousands of classes to begin with, and no garbage
+    from eunoe.projects import SAVE_DIR_VARIABLE, ProjectSettings
     from eunoe.server.process import configure
     from eunoe.server.process import serve as run
 
     gc.freeze()
     gc.enable()
     options = call.options
-    take_in_events(options.store)
+    settings, store = ProjectSettings.from_environment(), options.store
+    if settings.save_dir and not store:
+        store = str(settings.target(create=True))
+        output.say(f"The store is that of {SAVE_DIR_VARIABLE}: {store}")
+    take_in_events(store)
     models = {"embedder": options.embedder, "llm": options.llm, "fast_llm": options.fast_llm}
     given = {name: value for name, value in models.items() if value}
     try:
-        config = configure(target=options.store, **given, **server.as_arguments())
+        config = configure(target=store, **given, **server.as_arguments())
     except InputError as error:
         raise MisuseError(str(error)) from None
     run(config, partial(_announce, with_token=print_link or sys.stderr.isatty()))

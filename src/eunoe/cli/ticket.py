@@ -20,6 +20,7 @@ from eunoe.display.views import Entries, Entry, Grid
 from eunoe.errors import EunoeError, NotFoundError
 from eunoe.memory import IN_MEMORY, STORE_VARIABLE, default_path
 from eunoe.projects import SAVE_DIR_VARIABLE, ProjectMemory, ProjectSettings
+from eunoe.projects.settings import is_server
 from eunoe.tickets import (
     Check,
     DamagedRun,
@@ -39,7 +40,7 @@ from eunoe.tickets.run_log import render_log
 _EXIT_CODES: Final = {"completed": 0, "failed": 1, "cancelled": 130}
 _TERMINATED: Final = 143
 _DAMAGED: Final = "damaged"
-_MEMORY_HELP: Final = "Folder of the project memory; else --store, MEMORY_SAVE_DIR or EUNOE_STORE, in that order."
+_MEMORY_HELP: Final = "Folder of the project memory, or a server; else --store, MEMORY_SAVE_DIR or EUNOE_STORE."
 _LOG_HELP: Final = "Folder of the logs; else one beside your own store."
 _WORKER_HELP: Final = 'claude, codex, either with :"OPTIONS", or command:"COMMAND".'
 _CHECK_HELP: Final = "A command that must succeed before the ticket is complete."
@@ -173,13 +174,13 @@ def show(call: Call, id: TicketArgument, project: ProjectOption, log: LogOption 
 
 
 class _Place(NamedTuple):
-    """Where the project memory rests: in a folder of its own, or in a store."""
+    """Where the project memory rests: in a folder of its own, in a store, or on a server."""
 
     target: str
     is_folder: bool
 
     def open(self, options: Options, *, create: bool = True) -> ProjectMemory:
-        if self.is_folder:
+        if self.is_folder or is_server(self.target):
             return ProjectMemory.open(self.target, embedder=options.embedder)
         return ProjectMemory(eunoe.open(self.target, embedder=options.embedder or "auto", form=False, create=create))
 

@@ -14,7 +14,7 @@ from typing import Any, Final, Self, get_args
 from uuid import UUID
 
 import eunoe
-from eunoe.errors import ConflictError, InputError, ModelMismatchError, NotFoundError, StoreError
+from eunoe.errors import ConflictError, InputError, ModelMismatchError, NotFoundError
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
 from eunoe.model.choices import RecipeName
@@ -28,7 +28,7 @@ from eunoe.projects.hipporag_folders import offer_import
 from eunoe.projects.overview import SCORE as OVERVIEW_SCORE
 from eunoe.projects.overview import asks_for_overview
 from eunoe.projects.relevance import RelevanceThreshold, threshold_of
-from eunoe.projects.settings import ProjectSettings
+from eunoe.projects.settings import ProjectSettings, is_server
 
 DEFAULT_COUNT: Final = 5
 DEFAULT_RECIPE: Final[RecipeName] = "documents"
@@ -73,8 +73,8 @@ class ProjectMemory:
 
         Args:
             save_dir: a folder, else the one that MEMORY_SAVE_DIR names. A `.db` file, a URL or ":memory:" is the store
-                itself.
-            llm, embedder: as `eunoe.open` takes them, else what the settings say.
+                itself; of a server (http://, https://) it is the server's, with the key that EUNOE_KEY holds.
+            llm, embedder: as `eunoe.open` takes them, else what the settings say. A server uses its own.
             settings: instead of those in the environment.
             threshold: the lowest score of every document; what was measured (`eunoe.projects.relevance`) if not given.
         """
@@ -286,12 +286,9 @@ class ProjectMemory:
 
 def open_memory(settings: ProjectSettings, llm: Any = None, embedder: Any = None, *, project: str = "") -> Memory:
     """Open the store that the settings name. If all documents go to one project, the offer to import names it."""
-    target = settings.target()
-    if isinstance(target, Path):
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-        except (OSError, ValueError) as error:
-            raise StoreError(f"the folder {str(target.parent)!r} cannot be made: {error}") from error
+    target = settings.target(create=True)
+    if is_server(target):
+        return eunoe.connect(str(target))
     llm = settings.llm() if llm is None else llm
     embedder = settings.embedder() if embedder is None else embedder
     try:

@@ -9,13 +9,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from eunoe.embed import load_embedder
-from eunoe.errors import EmbedderError, InputError, LlmError
+from eunoe.errors import EmbedderError, InputError, LlmError, StoreError
 from eunoe.llm import load_llm
 
 STORE_FILE_NAME: Final = "eunoe.db"
 SAVE_DIR_VARIABLE: Final = "MEMORY_SAVE_DIR"
 _EMBEDDER_NAMES: Final = ("none", "eunoe", "static", "wordllama", "minilm", "auto")
 _log = logging.getLogger(__name__)
+
+
+def is_server(target: object) -> bool:
+    """Whether a memory is named by the address of a server."""
+    return isinstance(target, str) and target.startswith(("http://", "https://"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +45,23 @@ class ProjectSettings:
         variables = {name: os.environ.get(f"MEMORY_{name.upper()}", "").strip() for name in cls.__slots__}
         return cls(**variables | {name: str(value) for name, value in given.items() if value})
 
-    def target(self) -> str | Path:
-        """Return the store: a file in the save folder, or what names a store itself."""
+    def target(self, *, create: bool = False) -> str | Path:
+        """Return the store: a file in the save folder, or what names a store or a server itself.
+
+        With `create` the folder is made.
+        """
         if not self.save_dir:
             raise InputError(f"there is no place for the memory: give save_dir or set {SAVE_DIR_VARIABLE} to a folder")
         if self.save_dir == ":memory:" or "://" in self.save_dir:
             return self.save_dir
         path = Path(self.save_dir).expanduser()
-        return path if path.suffix == ".db" or path.is_file() else path / STORE_FILE_NAME
+        path = path if path.suffix == ".db" or path.is_file() else path / STORE_FILE_NAME
+        if create:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            except (OSError, ValueError) as error:
+                raise StoreError(f"the folder {str(path.parent)!r} cannot be made: {error}") from error
+        return path
 
     def embedder(self) -> Any:
         """Return what `eunoe.open` takes. A model that cannot be loaded is done without, with a warning."""

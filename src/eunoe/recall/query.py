@@ -36,6 +36,16 @@ _OTHER_NUMBER_FIT: Final = 0.9
 _MIN_NICKNAME_CHARACTERS: Final = 3
 _MAX_CACHED_CHARACTERS: Final = 48
 _FRAME_STEMS: Final = frozenset(analyzer.stem(word) for word in FRAME_WORDS)
+_PHRASAL_VERB: Final = re.compile(
+    r"\b(\w+)\s+(?:(up|out|off|down|back|away)\b|(in|on)(?=\s*(?:$|[?!.,;:)]|(?:to|with|without|by|from|for|via|using|"
+    r"as|at|again|and|or|when|after|before|first)\b)))",
+    re.IGNORECASE,
+)
+"""A word and one behind it that may change what it means. `in` and `on` do if they belong to no noun."""
+_PHRASAL_WEIGHT: Final = 0.4
+"""Of the first of the two: to log in is not to log."""
+_JOINED_VERBS: Final = frozenset(["login", "logon", "timeout"])
+"""Phrasal verbs that are read as one word: the vector of the two is that of a log or of a time."""
 _ASKS_TIME: Final = re.compile(
     r"\b(?:when|what (?:date|year|month|day|time|age)|which (?:date|year|month|day|week)|how (?:long|old|often|soon)|"
     r"how many (?:days|weeks|months|years|hours)|date of|on what|by what date|since when|until when|"
@@ -103,7 +113,7 @@ class QueryPlan(NamedTuple):
 
 def read_question(query: str, languages: Iterable[int], now: float) -> Question:
     """Split a question into words, each in its forms in these languages and its own."""
-    text = query[:MAX_CHARACTERS]
+    text = _join_phrasal_verbs(query[:MAX_CHARACTERS])
     guess = guess_language(text)
     language = guess or ENGLISH
     form_languages = tuple(sorted({ENGLISH, language, *languages}))
@@ -116,6 +126,9 @@ def read_question(query: str, languages: Iterable[int], now: float) -> Question:
             is_frame = (word.folded or word.label) in stops or (language != ENGLISH and _has_only(word, stops))
             (frame if is_frame else words).setdefault(word.label, word)
     lowered = text.lower()
+    for verb, *_ in _PHRASAL_VERB.findall(lowered):
+        if verb in words:
+            words[verb] = words[verb]._replace(weight=words[verb].weight * _PHRASAL_WEIGHT)
     return Question(
         text=text,
         language=guess,
@@ -126,6 +139,20 @@ def read_question(query: str, languages: Iterable[int], now: float) -> Question:
         present_share=present_share(text),
         now=now,
     )
+
+
+def _join_phrasal_verbs(text: str) -> str:
+    """The text with some phrasal verbs as one word.
+
+    >>> _join_phrasal_verbs("Who is logged in? What is logged in production?")
+    'Who is login? What is logged in production?'
+    """
+
+    def join(match: re.Match[str]) -> str:
+        joined = analyzer.stem(match[1].lower()) + (match[2] or match[3]).lower()
+        return joined if joined in _JOINED_VERBS else match[0]
+
+    return _PHRASAL_VERB.sub(join, text)
 
 
 def _has_only(word: QuestionWord, stops: frozenset[str]) -> bool:
@@ -220,11 +247,12 @@ def _named_speakers(question: Question, speakers: Mapping[str, set[str]]) -> dic
 
 
 def without_names(query: str, indexes: Iterable[StreamIndex]) -> str:
-    """The question without the names of those who speak in the streams: the text to embed.
+    """The question as it is embedded: without the names of those who speak in the streams.
 
     Everyone's turns are about the speakers, so that a name pulls a vector towards greetings and away from the matter.
     """
     names = {name for index in indexes for name in index.layout.speakers_by_word}
+    query = _join_phrasal_verbs(query)
     chunks = query.split()
     if names:
         words_of = {chunk: analyzer.folded_words(chunk) for chunk in chunks}

@@ -9,7 +9,7 @@ import re
 import secrets
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -37,6 +37,8 @@ _SCHEMA: Final = {
     "additionalProperties": False,
 }
 _TEXTS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+NO_SUMMARY: Final = "the director gave no summary"
+UNEXPLAINED: Final = "the director did not say that there was nothing to change"
 _CONTROL_CHARACTERS: Final = re.compile("[\x7f-\x9f\u2028\u2029]")
 
 
@@ -68,6 +70,8 @@ class Decision:
     complete: bool
     summary: str
     next_prompt: str
+    warning: str = ""
+    """What it left out."""
 
 
 class _Untimely(ValueError):
@@ -110,8 +114,8 @@ class Director:
     def judge(self, ticket: Ticket, steps: Sequence[Step], recalled: Sequence[RecalledMemory]) -> Decision:
         """Decide what to make of the last answer and of what was found in the folder.
 
-        If the worker changed nothing there, it is complete only if the director says that there is nothing to change,
-        and the worker has answered at least once; not even then if nobody could look at what it had done.
+        If the worker changed nothing there, it is not complete if the director says that there was something to change,
+        or if the worker has not answered; nor if nobody could look at what it had done.
         """
         return self._ask("judge", _judgement_check(steps), ticket, steps, recalled)
 
@@ -248,13 +252,16 @@ def _judgement_check(steps: Sequence[Step]) -> Callable[[Any], Decision]:
 
 
 def _check_unchanged(answer: Any) -> Decision:
-    if answer["complete"] and not answer["nothing_to_change"]:
+    if answer["complete"] and answer["nothing_to_change"] is False:
         raise _Untimely(
             "nothing was changed",
             "complete must be false, and next_prompt the next prompt; only if the ticket asks for no change, such as a "
             "question, may complete be true, and then nothing_to_change must be true too",
         )
-    return _check_decision(answer)
+    decision = _check_decision(answer)
+    if not decision.complete or answer["nothing_to_change"]:
+        return decision
+    return replace(decision, warning="; ".join(filter(None, (decision.warning, UNEXPLAINED))))
 
 
 def _check_rewrite(answer: Any) -> Decision:
@@ -263,8 +270,8 @@ def _check_rewrite(answer: Any) -> Decision:
 
 def _check_decision(answer: Any) -> Decision:
     summary, prompt = (answer["summary"] or "").strip(), (answer["next_prompt"] or "").strip()
-    if answer["complete"] and not summary:
-        raise ValueError("summary must say what was done if complete is true")
     if not answer["complete"] and not prompt:
         raise ValueError("next_prompt must be the next prompt for the worker if complete is false")
-    return Decision(answer["complete"], summary, "" if answer["complete"] else prompt)
+    if answer["complete"]:
+        return Decision(True, summary, "", "" if summary else NO_SUMMARY)
+    return Decision(False, summary, prompt)

@@ -13,7 +13,7 @@ from eunoe.errors import EunoeError, InputError, LlmError
 from eunoe.model.scope import Scope
 from eunoe.text.normalize import one_line, replace_surrogates
 from eunoe.tickets.check import Check, summarize_failure
-from eunoe.tickets.director import Decision, Director
+from eunoe.tickets.director import UNEXPLAINED, Decision, Director
 from eunoe.tickets.excerpt import clip, clip_redacted, last_lines
 from eunoe.tickets.leak_guard import LeakGuard
 from eunoe.tickets.memory import TicketMemory
@@ -21,7 +21,7 @@ from eunoe.tickets.program import NO_OUTPUT
 from eunoe.tickets.redaction import redact
 from eunoe.tickets.run_folder import RunFolder
 from eunoe.tickets.state import RunOutcome, RunState, Step, timestamp
-from eunoe.tickets.ticket import Ticket
+from eunoe.tickets.ticket import Ticket, as_sentence
 from eunoe.tickets.work import NOT_SEEN, NOTHING, Changes, Work
 from eunoe.tickets.work_folder import WorkFolder
 from eunoe.tickets.worker import Worker
@@ -209,8 +209,11 @@ class Run:
         finally:
             step.usage += self._director.usage()
         step.complete, step.summary, step.decided = decision.complete, redact(decision.summary), True
+        if decision.warning:
+            step.notes.append(decision.warning)
+            self._say(decision.warning)
         self._folder.save(state)
-        self._say(f"director: {one_line(step.summary or step.prompt, _MAX_LINE_CHARACTERS)}")
+        self._say(f"director: {one_line(step.summary or step.prompt or 'complete', _MAX_LINE_CHARACTERS)}")
 
     def _judge(self, state: RunState, step: Step) -> Decision:
         """What the director makes of the last answer. If it is complete, the check and the folder decide with it."""
@@ -353,6 +356,7 @@ class Run:
         state.outcome, state.reason, state.ended = outcome, reason, timestamp()
         state.summary = next((step.summary for step in reversed(state.steps) if step.summary), "")
         if outcome == "completed":
+            state.summary = state.steps[-1].summary  # not the plan's, where it has none
             state.evidence = _evidence(state)
         state.due = self.ticket.document(_lesson(state)) if self._memory else ""
         self._folder.save(state)
@@ -384,16 +388,17 @@ def _evidence(state: RunState) -> str:
     """What bears it out that a ticket is complete, and what does not."""
     found = state.evidence or _NOBODY_LOOKED
     if found in (NOTHING, NOT_SEEN):
-        found = f"{found[:-1]}: {_NOTHING_TO_CHANGE}"
+        is_explained = not any(UNEXPLAINED in note for note in state.steps[-1].notes)
+        found = f"{found[:-1]}: {_NOTHING_TO_CHANGE if is_explained else f'{UNEXPLAINED}.'}"
     failed = _ONLY_FAILED if all(step.failed for step in state.turns) else ""
     return " ".join(filter(None, (found, failed, *state.steps[-1].check.splitlines()[:1])))
 
 
 def _lesson(state: RunState) -> str:
     if state.outcome == "completed":
-        return f"{state.summary} {state.evidence}"
-    failed, cancelled = f"failed: {state.reason}", f"was cancelled after {_turn_count(state)}."
-    summary = f"Where it stood: {state.summary}" if state.summary else ""
+        return f"{as_sentence(state.summary)} {state.evidence}".strip()
+    failed, cancelled = f"failed: {as_sentence(state.reason)}", f"was cancelled after {_turn_count(state)}."
+    summary = f"Where it stood: {as_sentence(state.summary)}" if state.summary else ""
     ending = failed if state.outcome == "failed" else cancelled
     return " ".join(filter(None, (f"This ticket {ending}", summary, state.evidence)))
 

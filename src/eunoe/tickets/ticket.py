@@ -45,12 +45,21 @@ class Ticket:
     @property
     def words(self) -> str:
         """Its title and description, as one text."""
-        parts = [part.strip() for part in (self.title, self.description) if part.strip()]
-        return " ".join(part if part.endswith((".", "!", "?", "…", "。", ":")) else f"{part}." for part in parts)
+        return " ".join(filter(None, map(as_sentence, (self.title, self.description))))
 
     def document(self, lesson: str) -> str:
         """Return what is remembered of it: its own words and what came of them."""
         return f"Ticket: {self.words} {check_text(lesson, 'lesson').strip()}"
+
+
+def as_sentence(text: str) -> str:
+    """The text with a full stop, if it ends with none.
+
+    >>> as_sentence("Fix the login"), as_sentence("Why? "), as_sentence("")
+    ('Fix the login.', 'Why?', '')
+    """
+    text = text.strip()
+    return text if not text or text.endswith((".", "!", "?", "…", "。", ":")) else f"{text}."
 
 
 def read_ticket(path: str | os.PathLike[str], project: str = "") -> Ticket:

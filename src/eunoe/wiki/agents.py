@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NotRequired
 
 from eunoe.errors import LlmError, MissingPackageError
+from eunoe.hosts.langchain.final_text import is_page
 from eunoe.llm.lenient_json import read_json
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.wiki.chat_model import load_chat_model
@@ -16,7 +17,13 @@ from eunoe.wiki.structure import WikiStructure
 
 try:
     from langchain.agents import create_agent
-    from langchain.agents.middleware import AgentMiddleware, ModelCallLimitMiddleware, SummarizationMiddleware
+    from langchain.agents.middleware import (
+        AgentMiddleware,
+        ModelCallLimitMiddleware,
+        ModelRetryMiddleware,
+        SummarizationMiddleware,
+        ToolRetryMiddleware,
+    )
     from langchain.agents.structured_output import ToolStrategy
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
@@ -31,6 +38,8 @@ _MAX_MODEL_CALLS: Final = 60
 """Of one run of an agent; one that has not ended by then goes round in circles."""
 _MAX_CONTEXT_TOKENS: Final = 100_000
 """What was read before is summarised when there is more, so that it fits into most models."""
+_MAX_RETRIES: Final = 3
+"""Of a call of the model or of a tool, after one, two and four seconds."""
 _MAX_REASON_CHARACTERS: Final = 300
 _MAX_PLANS: Final = 3
 """That are no structure of a wiki; a model that has not learnt by then what is wrong does not learn it."""
@@ -61,7 +70,8 @@ def create_structure_agent(
 ) -> Agent:
     """Make the agent that plans a wiki. Its run has `repository_id` and `repo_dir` in the input.
 
-    The plan is the `structured_response` of the run; see `structure_of`.
+    What is given as `middleware` comes after its own, and in place of what has the same name there. The plan is the
+    `structured_response` of the run; see `structure_of`.
     """
     return _create_agent(
         "structure_agent", model, STRUCTURE_PROMPT, memory, [PlanLimit(), *middleware], ToolStrategy(WikiStructure)
@@ -76,7 +86,8 @@ def create_page_agent(
 ) -> Agent:
     """Make the agent that writes a page. Its run has `repository_id` and `repo_dir` in the input.
 
-    The page is the last message of the run; see `page_of`.
+    What is given as `middleware` comes after its own, and in place of what has the same name there. The page is the
+    last message of the run; see `page_of`.
     """
     return _create_agent("page_agent", model, PAGE_PROMPT, memory, middleware)
 
@@ -90,12 +101,15 @@ def _create_agent(
     response_format: ToolStrategy[WikiStructure] | None = None,
 ) -> Agent:
     chat_model = load_chat_model(model)
-    stack: list[AgentMiddleware[Any, Any, Any]] = [
+    own: list[AgentMiddleware[Any, Any, Any]] = [
         WikiMemoryMiddleware(name, memory=memory),
         SummarizationMiddleware(chat_model, trigger=("tokens", _MAX_CONTEXT_TOKENS)),
         ModelCallLimitMiddleware(run_limit=_MAX_MODEL_CALLS, exit_behavior="error"),
-        *middleware,
+        ModelRetryMiddleware(max_retries=_MAX_RETRIES, on_failure="error"),
+        ToolRetryMiddleware(max_retries=_MAX_RETRIES, on_failure=_describe_tool_failure),
     ]
+    given = {each.name for each in middleware}
+    stack = [*(each for each in own if each.name not in given), *middleware]
     return create_agent(
         chat_model,
         tools=FILE_TOOLS,
@@ -105,6 +119,11 @@ def _create_agent(
         state_schema=WikiAgentState,
         name=name,
     )
+
+
+def _describe_tool_failure(error: Exception) -> str:
+    """What the model reads of a tool that failed: not the text of the error, which may hold anything."""
+    return f"The tool cannot be used at the moment ({type(error).__name__}). Go on without it."
 
 
 def structure_of(result: dict[str, Any]) -> WikiStructure:
@@ -118,8 +137,9 @@ def structure_of(result: dict[str, Any]) -> WikiStructure:
 
 
 def page_of(result: dict[str, Any]) -> str:
-    """Return the page that a run wrote."""
-    text = _last_text(result["messages"]).strip()
+    """Return the page that a run wrote: the last text with a heading of the first level, else its last message."""
+    texts = [message.text.strip() for message in result["messages"] if isinstance(message, AIMessage)]
+    text = next(filter(is_page, reversed(texts)), _last_text(result["messages"]).strip())
     if not text:
         raise LlmError("the model wrote no page: try again, or choose another model")
     return text

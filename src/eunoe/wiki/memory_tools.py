@@ -11,9 +11,10 @@ from langchain.tools import ToolRuntime
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import Field
 
+from eunoe.model.validation import check_number
 from eunoe.text.normalize import replace_surrogates
 from eunoe.wiki.memory_text import list_text, memory_text, names_text
-from eunoe.wiki.service import WikiMemoryService
+from eunoe.wiki.service import DEFAULT_THRESHOLD, WikiMemoryService
 
 R = TypeVar("R")
 MemoryTypeName = Literal["structural_decision", "pattern_found", "cross_reference"]
@@ -30,6 +31,9 @@ Replaces = Annotated[
     str | None, Field(description="The ID of a memory that is no longer true, in whose place it comes.")
 ]
 Limit = Annotated[int, Field(description="How many at most, from 1 to 50.")]
+Threshold = Annotated[
+    float | None, Field(description="Leave out what scores less, from 0 to 1; a higher one gives fewer and surer ones.")
+]
 WantedFiles = Annotated[list[str], Field(description="Files, folders, or globs such as src/**/*.py.")]
 
 
@@ -56,9 +60,12 @@ class MemoryTools:
     A ToolException becomes a tool message with the status "error"; nothing is tried again.
     """
 
-    def __init__(self, source_agent: str, service: WikiMemoryService) -> None:
+    def __init__(
+        self, source_agent: str, service: WikiMemoryService, score_threshold: float = DEFAULT_THRESHOLD
+    ) -> None:
         self._source_agent = source_agent
         self._service = service
+        self._score_threshold = check_number(score_threshold, "score_threshold", 0.0, 1.0)
 
     async def store_memory(
         self,
@@ -94,12 +101,18 @@ class MemoryTools:
         runtime: ToolRuntime,
         limit: Limit = 5,
         memory_type: MemoryTypeName | None = None,
+        score_threshold: Threshold = None,
     ) -> str:
         """Recall relevant memories based on semantic similarity to your query."""
         place = RunPlace.of(runtime.state)
         search = self._service.search_memories
         result = await search(
-            place.repository_id, replace_surrogates(query), limit, memory_type, repo_dir=place.repo_dir
+            place.repository_id,
+            replace_surrogates(query),
+            limit,
+            memory_type,
+            repo_dir=place.repo_dir,
+            score_threshold=self._score_threshold if score_threshold is None else score_threshold,
         )
         _check(result, "Failed to recall memories")
         if not result["count"]:

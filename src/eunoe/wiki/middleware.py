@@ -16,7 +16,7 @@ except ImportError as error:
 from eunoe.hosts.langchain.final_text import final_text_update
 from eunoe.wiki.memory_tools import STORING_TOOLS, TOOL_NAMES, MemoryTools
 from eunoe.wiki.repository import WikiMemoryRepository
-from eunoe.wiki.service import WikiMemoryService
+from eunoe.wiki.service import DEFAULT_THRESHOLD, WikiMemoryService
 
 WIKI_MEMORY_SYSTEM_PROMPT: Final = """## Wiki Memory System
 
@@ -75,6 +75,7 @@ class WikiMemoryMiddleware(AgentMiddleware[WikiMemoryState, Any, Any]):
         system_prompt: str = WIKI_MEMORY_SYSTEM_PROMPT,
         *,
         memory: Memory | AsyncMemory | None = None,
+        score_threshold: float = DEFAULT_THRESHOLD,
     ) -> None:
         """Make the tools; nothing is opened yet.
 
@@ -82,6 +83,7 @@ class WikiMemoryMiddleware(AgentMiddleware[WikiMemoryState, Any, Any]):
             source_agent: who stores, such as "structure_agent" or "page_agent".
             system_prompt: what is appended to the agent's own.
             memory: where memories are kept; by default the store of the command line.
+            score_threshold: what scores less is not recalled, unless the model names another threshold.
         """
         super().__init__()
         if not isinstance(source_agent, str) or not source_agent.strip():
@@ -89,7 +91,7 @@ class WikiMemoryMiddleware(AgentMiddleware[WikiMemoryState, Any, Any]):
         self.source_agent = source_agent
         self.system_prompt = system_prompt
         self.service = WikiMemoryService(WikiMemoryRepository(memory))
-        self.tools = MemoryTools(source_agent, self.service).tools()
+        self.tools = MemoryTools(source_agent, self.service, score_threshold).tools()
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -102,7 +104,7 @@ class WikiMemoryMiddleware(AgentMiddleware[WikiMemoryState, Any, Any]):
         return await handler(self._with_guidance(request))
 
     def after_agent(self, state: WikiMemoryState, runtime: Any) -> dict[str, Any]:
-        """Leave the page as the last message where the model went on to say that it has stored something."""
+        """Leave the page as the last message where the model went on to say something else."""
         return {"messages": final_text_update(state, STORING_TOOLS)}
 
     def _check_tools(self, request: ModelRequest[Any]) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 from eunoe.errors import EunoeError, InputError, NotFoundError, ScopeError
+from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.time import parse_optional_time
-from eunoe.model.validation import as_list, check_names, check_text
+from eunoe.model.validation import as_list, check_names, check_number, check_text
 from eunoe.wiki.git import open_checkout
 from eunoe.wiki.memory_model import MemoryType, RepositoryId, WikiMemory, parse_repository_id
 from eunoe.wiki.parts import part_ids, split_content
@@ -20,6 +21,8 @@ Result = dict[str, Any]
 V = TypeVar("V", bound=Callable[..., Awaitable[Result]])
 
 MAX_RESULTS: Final = 50
+DEFAULT_THRESHOLD: Final = 0.2
+"""The score below which a memory is not called relevant (docs/decisions/0045-wiki-memory.md has the figures)."""
 _CALLERS_FAULTS: Final = (InputError, ScopeError, NotFoundError)
 """Errors that say what to pass instead. What others say may hold paths, addresses or what somebody remembers."""
 _log = logging.getLogger("eunoe")
@@ -118,12 +121,20 @@ class WikiMemoryService:
         memory_type: MemoryType | str | None = None,
         *,
         repo_dir: str | Path | None = None,
+        score_threshold: float = DEFAULT_THRESHOLD,
     ) -> Result:
-        """Search by meaning and by words; give `memories`, best first, and their `count`; at most 50."""
+        """Search by meaning and by words; give `memories`, best first, and their `count`; at most 50.
+
+        What scores less than `score_threshold`, from 0 to 1, is left out.
+        """
         if not check_text(query, "query").strip():
             raise InputError("query is empty: say what to look for")
         memories = await self._repository.vector_search(
-            repository_id, query, limit=_clamp(limit), memory_type=memory_type and MemoryType.parse(memory_type)
+            repository_id,
+            query,
+            limit=_clamp(limit),
+            memory_type=memory_type and MemoryType.parse(memory_type),
+            score_threshold=check_number(score_threshold, "score_threshold", 0.0, 1.0),
         )
         return await self._list(memories, repo_dir)
 
@@ -149,12 +160,16 @@ class WikiMemoryService:
     @_safe_verb
     async def purge_memories(self, repository_id: RepositoryId) -> Result:
         """Forget all memories of a repository; give `deleted_count`."""
-        return {"deleted_count": await self._repository.delete_by_repository(repository_id)}
+        count = await self._repository.delete_by_repository(repository_id)
+        _log.info("purged %d memories of repository %s", count, repository_id)
+        return {"deleted_count": count}
 
     @classmethod
-    async def purge_for_repository(cls, repository_id: RepositoryId) -> Result:
-        """Forget all memories of a repository in the store of the command line."""
-        return await cls().purge_memories(repository_id)
+    async def purge_for_repository(
+        cls, repository_id: RepositoryId, memory: Memory | AsyncMemory | None = None
+    ) -> Result:
+        """Forget all memories of a repository in the memory that its agents use, by default the command line's."""
+        return await cls(WikiMemoryRepository(memory)).purge_memories(repository_id)
 
     @_safe_verb
     async def hide_memories(self, repository_id: RepositoryId, before: datetime | None = None) -> Result:

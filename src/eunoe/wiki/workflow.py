@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypedDict
 from uuid import UUID
 
 from eunoe.errors import EunoeError, InputError, LlmError, MissingPackageError, StoreError
+from eunoe.hosts.langchain.final_text import is_page
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.wiki.agents import Agent, create_page_agent, create_structure_agent, page_of, structure_of
 from eunoe.wiki.chat_model import load_chat_model
@@ -30,6 +31,7 @@ from eunoe.wiki.service import WikiMemoryService
 from eunoe.wiki.structure import WikiPage, WikiStructure
 
 try:
+    from langchain.agents.middleware import AgentMiddleware
     from langchain_core.language_models import BaseChatModel
     from langgraph.graph import END, START, StateGraph
     from langgraph.types import Send
@@ -104,6 +106,7 @@ async def generate_wiki(
     out_dir: str | os.PathLike[str],
     model: str | BaseChatModel = "auto",
     memory: Memory | AsyncMemory | None = None,
+    middleware: Sequence[AgentMiddleware[Any, Any, Any]] = (),
     concurrency: int = _DEFAULT_CONCURRENCY,
     tell: Tell = lambda progress: None,
 ) -> WikiReport:
@@ -120,6 +123,7 @@ async def generate_wiki(
         out_dir: where the wiki stands. Files that were not written here are never touched.
         model: a LangChain chat model, or the name of one.
         memory: where agents remember; by default the store of the command line.
+        middleware: for both agents, after their own; one that has the name of their own takes its place.
         concurrency: how many pages are written at a time.
         tell: is called after each page.
     """
@@ -132,7 +136,7 @@ async def generate_wiki(
         await asyncio.to_thread(stack.enter_context, folder.opened())
         await asyncio.to_thread(stack.enter_context, _locked_memories(repository, folder, force_regenerate))
         before = await asyncio.to_thread(folder.begin, force=force_regenerate)
-        run = _Run(files, await asyncio.to_thread(files.names), folder, before, chat_model, memory, tell)
+        run = _Run(files, await asyncio.to_thread(files.names), folder, before, chat_model, memory, middleware, tell)
         return await _finish(run, folder, WikiMemoryService(repository), concurrency)
 
 
@@ -203,6 +207,7 @@ class _Run:
         before: WikiStructure | None,
         model: BaseChatModel,
         memory: Memory | AsyncMemory | None,
+        middleware: Sequence[AgentMiddleware[Any, Any, Any]],
         tell: Tell,
     ) -> None:
         self._files = files
@@ -211,8 +216,8 @@ class _Run:
             raise InputError(f"{files.root} has no files: there is nothing to write a wiki about")
         self._folder = folder
         self._before = before
-        self._structure_agent = partial(create_structure_agent, model, memory=memory)
-        self._page_agent: Agent = create_page_agent(model, memory=memory)
+        self._structure_agent = partial(create_structure_agent, model, memory=memory, middleware=middleware)
+        self._page_agent: Agent = create_page_agent(model, memory=memory, middleware=middleware)
         self._tell = tell
         self._kept: list[str] = []
         self._done = 0
@@ -275,14 +280,16 @@ class _Run:
         page = state["page"]
         try:
             result = await self._page_agent.ainvoke(_agent_input(state, page_message(page, state["structure"])))
+            text = page_of(result)
             targets = LinkTargets(state["structure"], set(self._names), self._files.root, self._folder.path)
-            await asyncio.to_thread(self._folder.write_page, page.id, render_page(page, page_of(result), targets))
+            await asyncio.to_thread(self._folder.write_page, page.id, render_page(page, text, targets))
         except Exception as error:  # the other pages are written all the same
             self._report(state, page, is_failure=True)
             return {"failures": [PageFailure(page.id, _reason(error))]}
         self._done += 1
         self._report(state, page)
-        return {"written": [page.id]}
+        notes = [] if is_page(text) else [f"page {page.id}: the model wrote no heading; look whether it is a page"]
+        return {"written": [page.id], "notes": notes}
 
     async def _write_index(self, state: WikiWorkflowState) -> dict[str, Any]:
         await asyncio.to_thread(self._folder.write_index, render_index(state["structure"], self._folder.has_page))

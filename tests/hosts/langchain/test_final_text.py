@@ -92,21 +92,59 @@ def test_after_a_long_page_a_short_reply_in_any_language_gives_way() -> None:
     assert messages[-1].content == page
 
 
+NATURAL_REPLIES = [
+    "I've stored 2 memories about this page.",
+    "The page is finished. I also noted that all prices are integer cents, so that later pages agree.",
+    "Great, both patterns are now in memory for the next generation of this wiki!",
+    "I have recorded the command pattern and the cross-reference to checkout.py.",
+    "Memory updated. Let me know if you want a diagram as well.",
+    "Done! The documentation for this module is complete, and 3 insights were saved.",
+    "I could not store the second memory: the store says that its id stands for other words.",
+    "Ich habe die Seite im Gedächtnis abgelegt.",
+    "## Summary\n\n- wrote the page\n- stored one pattern",
+    "Everything is in place. " * 30,
+]
+
+
+@pytest.mark.parametrize("reply", NATURAL_REPLIES)
+@pytest.mark.parametrize("fence", ["", "Here is the page:\n\n", "```markdown\n"])
+def test_no_sentence_takes_the_place_of_a_page(fence: str, reply: str) -> None:
+    page = f"{fence}# The cart\n\n`total` adds up prices."
+    messages, notebook = run(tool_call("store_memory", page, content="cents"), reply)
+    assert (messages[-1].content, notebook.notes) == (page, ["cents"])
+
+
+def test_a_later_page_is_the_answer() -> None:
+    messages, _ = run(STORE, "# Storage\nTwo files.")
+    assert messages[-1].content == "# Storage\nTwo files."
+
+
 @pytest.mark.parametrize(
     ("text", "reply"),
     [
-        ("One moment, please.", "Stored."),
-        ("One moment, please.", "I have stored that you are allergic to peanuts."),
         ("Let me look.", "Noted: you are allergic to peanuts."),
-        ("My plan.\nFirst I look, then I count.", "Done: 42 rows."),
-        ("Here is my plan: first I look, then I count. " * 30, "There are 42 rows."),
-        ("A whole page. " * 100, "The page above is wrong, ignore it."),
-        ("The file was not saved before.\nNow it is.", "The file was not saved."),
+        ("One moment, please.", "I have stored that you are allergic to peanuts."),
+        ("My plan:\nI look.", "There are 42 rows in the table of orders."),
     ],
 )
 def test_a_preamble_takes_no_answer_away(text: str, reply: str) -> None:
     messages, _ = run(tool_call("store_memory", text, content="The user is allergic to peanuts"), reply)
     assert [messages[1].text, messages[-1].text] == [text, reply]
+
+
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        ("The cart adds up prices. " * 20, "It is described now, with 2 memories for later."),
+        ("A page without a heading.\nIt has two lines, and more words.", "The page above is wrong."),
+    ],
+)
+def test_of_two_texts_that_could_be_the_answer_the_longer_is_kept_and_the_log_says_so(
+    text: str, reply: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    messages, _ = run(tool_call("store_memory", text, content="cents"), reply)
+    assert messages[-1].content == text
+    assert "the longer one was kept" in caplog.text
 
 
 LONG_PLAN = "Here is my plan. First I look at the schema, then I count. " * 20

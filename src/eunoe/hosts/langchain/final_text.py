@@ -1,17 +1,22 @@
 """The final text of a run in which the model sent its answer together with a call that stores something.
 
-Such a model is called once more when the call is done, and says "Stored.": that would be the run's last message, and
-whoever reads the last message would lose the answer.
+Such a model is called once more when the call is done, and says that it has stored something: that would be the run's
+last message, and whoever reads the last message would lose the answer.
 """
 
+import logging
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 _WORD: Final = re.compile(r"\w+")
-_DIGIT: Final = re.compile(r"\d")
+_PAGE: Final = re.compile(r"\s*(?:[^\n]*\n\s*){0,2}#[ \t]+\S")
+"""A heading of the first level, with at most two lines before it, such as the fence of a block."""
+_LONG_CHARACTERS: Final = 300
+"""What is shorter and has one line may only say what comes next."""
+_log = logging.getLogger("eunoe")
 
 
 def _words(text: str) -> set[str]:
@@ -22,7 +27,7 @@ _STORING: Final = _words(
     "stored stores storing saved saves saving recorded remembered noted memorized memorised kept written logged added "
     "updated done finished complete completed memory memories"
 )
-"""Words that tell of a write. Without one of them a reply is an answer, unless it is tiny beside the text."""
+"""Words that tell of a write."""
 _PLAIN: Final = _words(
     "a about all also an and are as at been both everything facts fact fine for from good great has have here i id ids "
     "in information insight insights into is it its key let me my new now of ok okay on page pages perfect ready "
@@ -30,20 +35,15 @@ _PLAIN: Final = _words(
     "were will with ve s you your"
 )
 """Words that say nothing new in such a reply."""
-_DENIAL: Final = _words("not no never nothing cannot t failed fails error wrong")
-"""A reply with one of them may take back what the text said."""
-_TIMES_LONGER: Final = 5
-"""A text of one line is an answer if it is so many times as long as the reply."""
-_LONG_CHARACTERS: Final = 1000
-_TINY_SHARE: Final = 10
-"""After a long text, a reply of a tenth of it is no answer in its place, in any language."""
 
 
 def final_text_update(state: Mapping[str, Any], tools: Collection[str]) -> list[AIMessage]:
     """Return the messages to change so that the run ends with its answer; none if it does.
 
-    Give it to the state from `after_agent`. The answer takes the place of the reply that only acknowledges the write.
-    The message that it came with keeps its calls, so that each call still has its result.
+    Give it to the state from `after_agent`. A reply that is a page, with a heading of the first level, is the answer.
+    Else a page that came with a write is, and any text that did if the reply only says that something was stored. If
+    neither is so, the longer of the two is kept, and the log says so. The message that the answer came with keeps its
+    calls, so that each call still has its result.
 
     Args:
         state: the agent's state.
@@ -54,11 +54,33 @@ def final_text_update(state: Mapping[str, Any], tools: Collection[str]) -> list[
     reply = messages[-1] if messages else None
     if not isinstance(reply, AIMessage) or reply.tool_calls or state.get("structured_response") is not None:
         return []
+    if is_page(reply.text):
+        return []
     writes = _writes_at_end(messages[:-1], tools)
-    for message, results in _texts(writes):
-        if _is_acknowledgement(reply.text, message.text, results):
-            return [_without_text(message), reply.model_copy(update={"content": message.text})]
-    return []
+    known = _words(" ".join(message.text for message in writes))
+    texts = [message for message in writes if isinstance(message, AIMessage) and not _tells_of_a_write(message.text)]
+    if not texts:
+        return []
+    pages = [message for message in texts if is_page(message.text)]
+    answer = pages[-1] if pages else max(texts, key=lambda message: len(message.text))
+    if not pages and not _tells_of_a_write(reply.text, known):
+        if not _is_long(answer.text) or len(answer.text) <= len(reply.text):
+            return []
+        _log.warning("it is not certain which text of a run is its answer: the longer one was kept")
+    return [_without_text(answer), reply.model_copy(update={"content": answer.text})]
+
+
+def is_page(text: str) -> bool:
+    """Whether a text begins with a heading of the first level.
+
+    >>> is_page("Here it is:\\n\\n# The cart\\nIt adds."), is_page("## Done\\nStored.")
+    (True, False)
+    """
+    return _PAGE.match(text) is not None
+
+
+def _is_long(text: str) -> bool:
+    return len(text) >= _LONG_CHARACTERS or "\n" in text.strip()
 
 
 def _writes_at_end(messages: Sequence[AnyMessage], tools: Collection[str]) -> Sequence[AnyMessage]:
@@ -72,29 +94,6 @@ def _writes_at_end(messages: Sequence[AnyMessage], tools: Collection[str]) -> Se
 def _only_stores(message: AnyMessage, tools: Collection[str]) -> bool:
     calls = message.tool_calls if isinstance(message, AIMessage) else []
     return bool(calls) and all(call["name"] in tools for call in calls)
-
-
-def _texts(messages: Sequence[AnyMessage]) -> Iterator[tuple[AIMessage, str]]:
-    """The calls that came with more than word of the write, and the results after each, the latest first."""
-    results = ""
-    for message in reversed(messages):
-        if not isinstance(message, AIMessage):
-            results += f" {message.text}"
-        elif not _tells_of_a_write(message.text):
-            yield message, results
-
-
-def _is_acknowledgement(reply: str, text: str, results: str) -> bool:
-    """Whether a reply says nothing that the text before it did not say, but that something was stored."""
-    words, known = _words(reply), _words(f"{text} {results}")
-    if words & _DENIAL or any(map(_DIGIT.search, words - known)):
-        return False
-    is_answer = "\n" in text.strip() or len(text) >= _TIMES_LONGER * len(reply)
-    return _is_tiny(reply, text) or (is_answer and _tells_of_a_write(reply, known))
-
-
-def _is_tiny(reply: str, text: str) -> bool:
-    return len(text) >= _LONG_CHARACTERS and len(reply) * _TINY_SHARE <= len(text)
 
 
 def _tells_of_a_write(text: str, known: Collection[str] = ()) -> bool:
