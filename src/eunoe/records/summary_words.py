@@ -11,6 +11,8 @@ from eunoe.store.tables import RevisionRecord, StreamState
 from eunoe.text.analyzer import content_terms
 from eunoe.text.sentences import split_sentences
 
+MIN_PHRASE_CHARACTERS = 12
+"""A shorter text stands by chance in others."""
 _WORD = re.compile(r"\w")
 
 
@@ -38,7 +40,8 @@ def find_forgotten(
     gone = content_terms("\n".join(texts)) - content_terms(" ".join(stream.scope.pairs.values()))
     telling = set().union(*map(_telling_terms, texts))
     terms = {part: content_terms(part) for part in parts}
-    repeated = {part: [text for text in texts if text in part] for part in parts}
+    phrases = [text for text in texts if len(text) >= MIN_PHRASE_CHARACTERS]
+    repeated = {part: [text for text in phrases if text in part] for part in parts}
     alone = {term for own in terms.values() for term in own & gone}
     unsaid = {text for found in repeated.values() for text in found}
     for record in all_items(store, ItemQuery(stream.id)) if alone or unsaid else ():
@@ -57,11 +60,10 @@ def find_forgotten(
 
 
 def _telling_terms(text: str) -> set[str]:
-    """Terms of numbers and names: what is capitalised, but for the first word."""
-    tokens = text.split()
-    named = (token for place, token in enumerate(tokens) if place and token.lstrip("\"'(")[:1].isupper())
-    numbers = (token for token in tokens if any(map(str.isdigit, token)))
-    return content_terms(" ".join([*named, *numbers]))
+    """Terms of names and numbers: what is capitalised, but for the first word, and what has a digit."""
+    named = (token for token in text.split()[1:] if token.lstrip("\"'(")[:1].isupper())
+    numbers = (term for term in content_terms(text) if any(map(str.isdigit, term)))
+    return content_terms(" ".join(named)).union(numbers)
 
 
 def _split(text: str) -> Iterator[str]:

@@ -9,21 +9,19 @@ from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.source import SourcePlace
 from eunoe.records.forgetting import Forgotten, Held, Removal
-from eunoe.records.summary_words import find_forgotten
+from eunoe.records.summary_words import MIN_PHRASE_CHARACTERS, find_forgotten
 from eunoe.store.contract import Store, all_items, streams_of
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import RevisionRecord, StreamState
 from eunoe.text.normalize import normalize
 
-MIN_SEARCH_CHARACTERS = 12
-"""Shorter texts stand by chance in any file; their records are still checked one by one."""
 _HELD_IN = ("items.text", "items.caption", "revisions.text", "passage_graphs.data")
 """Where words that a memory still holds may stand too; summaries are looked at one by one."""
 
 
 def search_texts(removals: Sequence[Removal]) -> list[str]:
     """The texts that a search of everything should not find any more."""
-    return [text for text in _texts(removals) if len(text) >= MIN_SEARCH_CHARACTERS]
+    return [text for text in _texts(removals) if len(text) >= MIN_PHRASE_CHARACTERS]
 
 
 def _texts(removals: Sequence[Removal]) -> list[str]:
@@ -68,13 +66,13 @@ def find_held(
 
 def is_repeated_in(removals: Sequence[Removal], error: str) -> bool:
     """Whether an error, put on one line and cut short, repeats the opening of a removed text."""
-    return any(" ".join(text.split())[:MIN_SEARCH_CHARACTERS] in error for text in search_texts(removals))
+    return any(" ".join(text.split())[:MIN_PHRASE_CHARACTERS] in error for text in search_texts(removals))
 
 
 def _search_names(removals: Sequence[Removal]) -> list[str | bytes]:
     """The ids, identities and topics that no row should have any more."""
     records = [record for removal in removals for record in removal.records]
-    ids: list[str | bytes] = [record.id for record in records if len(record.id) >= MIN_SEARCH_CHARACTERS]
+    ids: list[str | bytes] = [record.id for record in records if len(record.id) >= MIN_PHRASE_CHARACTERS]
     return [*ids, *(name for record in records for name in (record.identity, record.topic) if name)]
 
 
