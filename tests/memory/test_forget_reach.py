@@ -146,30 +146,31 @@ def test_another_persons_summary_is_not_cut_by_ones_own_forgetting(memory: Memor
     assert memory.summaries.revisions("agent=cook")[-1].text == f"{LEARNED} Refunds take 30 days."
 
 
-class TestEverything:
-    PLACES: dict[str, Callable[[Memory], object]] = {
-        "a session": lambda memory: memory.observe(TALK, SAID),
-        "an agent's session": lambda memory: memory.observe("agent=cook/session=s2/user=anna", SAID),
-        "a fact": lambda memory: memory.remember("agent=cook/user=anna", LEARNED),
-        "a speaker": lambda memory: memory.observe(TALK, {"content": "Hello.", "speaker": f"Anna {SECRET}"}),
-        "metadata": lambda memory: memory.remember(ANNA, "Hello.", metadata={"note": LEARNED}),
-        "a person": lambda memory: memory.remember(ANNA, "Hello.", people=[LEARNED]),
-        "a summary": lambda memory: memory.summaries.write("agent=cook/user=anna", LEARNED),
-        "a setting": lambda memory: memory.streams.configure(ANNA, extraction_prompt=LEARNED, keep_best=7),
-        "a lease": lambda memory: memory.leases.acquire(TALK, "work", data={"said": SAID}),
-        "a group": lambda memory: memory.observe(GROUP, {"content": SAID, "metadata": {"user": "anna"}, "id": "g1"}),
-        "an agent's own": lambda memory: memory.observe(
-            "agent=cook", {"content": SAID, "metadata": {"user": "anna"}, "id": "g1"}
-        ),
-        "a correction": lambda memory: memory.corrections.add(ANNA, memory.observe(ANNA, SAID)[0].id, "keep"),
-        "a closed version": lambda memory: memory.update(ANNA, memory.remember(ANNA, LEARNED).id, "It is lost."),
-        "what waits for review": lambda memory: memory.review(ANNA, [memory.remember(ANNA, LEARNED).id], keep=False),
-    }
+PLACES: dict[str, Callable[[Memory], object]] = {
+    "a session": lambda memory: memory.observe(TALK, SAID),
+    "an agent's session": lambda memory: memory.observe("agent=cook/session=s2/user=anna", SAID),
+    "a fact": lambda memory: memory.remember("agent=cook/user=anna", LEARNED),
+    "a speaker": lambda memory: memory.observe(TALK, {"content": "Hello.", "speaker": f"Anna {SECRET}"}),
+    "metadata": lambda memory: memory.remember(ANNA, "Hello.", metadata={"note": LEARNED}),
+    "a person": lambda memory: memory.remember(ANNA, "Hello.", people=[LEARNED]),
+    "a summary": lambda memory: memory.summaries.write("agent=cook/user=anna", LEARNED),
+    "a setting": lambda memory: memory.streams.configure(ANNA, extraction_prompt=LEARNED, keep_best=7),
+    "a lease": lambda memory: memory.leases.acquire(TALK, "work", data={"said": SAID}),
+    "a group": lambda memory: memory.observe(GROUP, {"content": SAID, "metadata": {"user": "anna"}, "id": "g1"}),
+    "an agent's own": lambda memory: memory.observe(
+        "agent=cook", {"content": SAID, "metadata": {"user": "anna"}, "id": "g1"}
+    ),
+    "a correction": lambda memory: memory.corrections.add(ANNA, memory.observe(ANNA, SAID)[0].id, "keep"),
+    "a closed version": lambda memory: memory.update(ANNA, memory.remember(ANNA, LEARNED).id, "It is lost."),
+    "what waits for review": lambda memory: memory.review(ANNA, [memory.remember(ANNA, LEARNED).id], keep=False),
+}
 
+
+class TestEverything:
     @pytest.mark.parametrize("place", PLACES)
     def test_everything_of_a_user_is_everywhere(self, memory: Memory, path: Path, place: str) -> None:
         memory.remember("user=ben", "Ben likes tea.")
-        self.PLACES[place](memory)
+        PLACES[place](memory)
         for scope in (ANNA, TALK, GROUP, "agent=cook"):
             memory.form(scope)
         assert SECRET.encode() in files_of(path)
