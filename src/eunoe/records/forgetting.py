@@ -6,6 +6,7 @@
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Protocol
@@ -16,7 +17,7 @@ from eunoe.model.chat_order import AFTER, hand_on, in_order
 from eunoe.model.record import Record
 from eunoe.model.report import ForgetReport
 from eunoe.model.scope import Scope
-from eunoe.model.source import SourcePlace
+from eunoe.model.source import SourcePlace, source_place
 from eunoe.model.turn import speaking_user, user_named_by
 from eunoe.model.validation import show
 from eunoe.records.fingerprints import (
@@ -70,7 +71,7 @@ class Selection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ByIds:
-    """Records with these ids; all must be there, or have been forgotten before."""
+    """Records with these ids; all must be there, or have been forgotten before. `@SCOPE#ID` names one in a scope within."""
 
     ids: Sequence[str]
     whole: bool = False
@@ -78,12 +79,21 @@ class ByIds:
     mentions: bool = False
 
     def records(self, store: Store, scope: Scope) -> list[Record]:
-        records = find_records(store, scope, self.ids)
-        missing = set(self.ids) - {record.id for record in records}
-        for stream in streams_of(store, scope) if missing else ():
-            tombstones = store.tombstones(stream.id, list(map(id_identity, missing)))
-            forgotten = {tombstone.identity for tombstone in tombstones}
-            missing = {id for id in missing if id_identity(id) not in forgotten}
+        wanted = defaultdict[Scope, list[str]](list)
+        for name in self.ids:
+            owner, id = source_place(name, scope.alone)
+            is_within = owner != scope.alone and scope.covers(owner)
+            wanted[owner if is_within else scope].append(id if owner == scope.alone or is_within else name)
+        records, missing = [], set[str]()
+        for owner, ids in wanted.items():
+            found = find_records(store, owner, ids)
+            left = set(ids) - {record.id for record in found}
+            for stream in streams_of(store, owner) if left else ():
+                tombstones = store.tombstones(stream.id, list(map(id_identity, left)))
+                forgotten = {tombstone.identity for tombstone in tombstones}
+                left = {id for id in left if id_identity(id) not in forgotten}
+            records += found
+            missing |= left
         if missing:
             named = ", ".join(map(show, sorted(missing)[:_MAX_NAMED]))
             raise NotFoundError(f"there is no memory {named} in this scope; nothing was removed")
