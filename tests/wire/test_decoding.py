@@ -44,7 +44,7 @@ NOUNS: list[tuple[Any, Any]] = [
     (list[Receipt], [Receipt("superseded", "a2", False, "a1")]),
     (
         ForgetReport,
-        ForgetReport(("m1",), ("a1",), 2, {ANNA: ("m1",)}, mentions_by_scope={ANNA: ("m2",)}, verified=False),
+        ForgetReport(("m1",), ("a1",), 2, {ANNA: ("m1",)}, {ANNA: ("m3",)}, verified=False),
     ),
     (FormReport, FormReport(2, ("a1",), consolidated=(ANNA,))),
     (RetentionReport, RetentionReport((("a1", "older than 90 days"),), 4, True)),

@@ -71,7 +71,7 @@ class Selection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ByIds:
-    """Records with these ids; all must be there, or have been forgotten before. `@SCOPE#ID` names one in a scope within."""
+    """Records with these ids; all must be there, or have been forgotten before. `@SCOPE#ID` names one within."""
 
     ids: Sequence[str]
     whole: bool = False
