@@ -9,10 +9,15 @@ from eunoe.store.contract import Store, all_items
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import RevisionRecord, StreamState
 from eunoe.text.analyzer import content_terms
+from eunoe.text.normalize import fold
 from eunoe.text.sentences import split_sentences
 
 MIN_PHRASE_CHARACTERS = 12
 """A shorter text stands by chance in others."""
+_PAGE = 200
+"""Few records: most words are soon found in others."""
+_STEM_CHARACTERS = 3
+"""A stem may end in other letters than its words; so many of its first are in each of them."""
 _WORD = re.compile(r"\w")
 
 
@@ -44,9 +49,11 @@ def find_forgotten(
     repeated = {part: [text for text in phrases if text in part] for part in parts}
     alone = {term for own in terms.values() for term in own & gone}
     unsaid = {text for found in repeated.values() for text in found}
-    for record in all_items(store, ItemQuery(stream.id)) if alone or unsaid else ():
+    for record in all_items(store, ItemQuery(stream.id), _PAGE) if alone or unsaid else ():
         words = f"{record.text}\n{record.caption}"
-        alone -= content_terms(words)
+        folded = fold(words)
+        if any(term[: max(_STEM_CHARACTERS, len(term) - _STEM_CHARACTERS)] in folded for term in alone):
+            alone -= content_terms(words)
         unsaid = {text for text in unsaid if text not in words}
         if not (alone or unsaid):
             return {}
