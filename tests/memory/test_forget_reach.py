@@ -157,6 +157,9 @@ PLACES: dict[str, Callable[[Memory], object]] = {
     "a setting": lambda memory: memory.streams.configure(ANNA, extraction_prompt=LEARNED, keep_best=7),
     "a lease": lambda memory: memory.leases.acquire(TALK, "work", data={"said": SAID}),
     "a group": lambda memory: memory.observe(GROUP, {"content": SAID, "metadata": {"user": "anna"}, "id": "g1"}),
+    "a room that nothing is formed from": lambda memory: memory.observe(
+        "room=1", {"content": SAID, "metadata": {"user": "anna"}, "id": "g1"}
+    ),
     "an agent's own": lambda memory: memory.observe(
         "agent=cook", {"content": SAID, "metadata": {"user": "anna"}, "id": "g1"}
     ),
@@ -191,6 +194,17 @@ class TestEverything:
         assert report.verified, report
         assert ids(report.removed)[GROUP] == ("a", "alone")
         assert {item.id for item in memory.list(GROUP).items} == {"b", "c", "ben"}
+
+    def test_only_what_the_scope_means_goes_from_conversations_with_others(self, memory: Memory) -> None:
+        places = (GROUP, "agent=therapist/session=g", "room=1", "agent=cook/session=g/tenant=acme")
+        for place in places:
+            memory.observe(place, {"content": SAID, "metadata": {"user": "anna"}, "id": "g1"})
+        memory.forget("agent=cook/user=anna", everything=True)
+        assert [len(memory.list(place).items) for place in places] == [0, 1, 1, 1]
+        memory.forget(ANNA, everything=True, exact=True)
+        assert [len(memory.list(place).items) for place in places] == [0, 1, 1, 1]
+        memory.forget(ANNA, everything=True)
+        assert [len(memory.list(place).items) for place in places] == [0, 0, 0, 1]
 
     def test_it_stays_gone_when_the_same_is_observed_again(self, memory: Memory) -> None:
         message = {"content": SAID, "id": "m1", "metadata": {"user": "anna"}}

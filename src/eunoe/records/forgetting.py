@@ -34,7 +34,7 @@ from eunoe.records.named_leases import forget_in_leases
 from eunoe.records.reading import find_records
 from eunoe.records.revisions import drop_revisions, purge_revisions
 from eunoe.records.scrubbing import mark_scrub_due
-from eunoe.records.sessions import feeding_streams, forget_in_session
+from eunoe.records.sessions import forget_in_session
 from eunoe.records.streams import SettingsReader, drop_prompts
 from eunoe.records.summary_words import cut_forgotten
 from eunoe.records.versions import bridge_gaps
@@ -230,17 +230,26 @@ def _add_said_elsewhere(
         if not scope.within or "user" not in scope.pairs:
             continue
         user = scope.pairs["user"]
-        said = [[dump_json({"user": user})[1:-1]]]
-        for stream in feeding_streams(store, [stream.id for stream in streams_of(store, scope)]):
-            if stream.id in asked:
+        for stream, records in _said_by(store, user).items():
+            rest = {**stream.scope.pairs, "user": user}.items()
+            is_meant = scope.pairs.items() <= rest and scope.pairs.get("tenant") == stream.scope.pairs.get("tenant")
+            if stream.id in asked or not is_meant:
                 continue
-            if not bounds.covers(stream.scope):
+            if bounds.covers(stream.scope):
+                reach.add(stream, records)
+                found[stream.id] = user
+            else:
                 is_unreached = True
-                continue
-            records = all_items(store, ItemQuery(stream.id, kinds=("message",), metadata_parts=said))
-            reach.add(stream, [record for record in records if user_named_by(record) == user])
-            found[stream.id] = user
     return found, is_unreached
+
+
+def _said_by(store: Store, user: str) -> dict[StreamState, list[Record]]:
+    """The messages that name this user, by their streams. Any conversation may have some, so all are looked through."""
+    named = [[dump_json({"user": user})[1:-1]]]
+    records = all_items(store, ItemQuery(kinds=("message",), metadata_parts=named))
+    said = [record for record in records if user_named_by(record) == user]
+    streams = store.streams(ids=sorted({record.stream for record in said})) if said else []
+    return {stream: [record for record in said if record.stream == stream.id] for stream in streams}
 
 
 def _add_selected(store: Store, reach: Reach, scopes: Sequence[Scope], selection: Selection) -> set[int]:

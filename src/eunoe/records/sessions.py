@@ -148,12 +148,6 @@ def forget_in_session(store: Store, stream: StreamState, whole: bool, person: st
         store.save([recount(store, stream, session._replace(users=users), settings)])
 
 
-def feeding_streams(store: Store, streams: Sequence[int]) -> list[StreamState]:
-    """The streams that these rest on, or may: the conversations of their users."""
-    links = store.load(StreamLink, stream=list(streams)) if streams else []
-    return store.streams(ids=sorted({link.source for link in links})) if links else []
-
-
 def linked_streams(store: Store, stream: int) -> set[int]:
     """Streams whose atoms rest on this one, and those that its own rest on."""
     above = {link.stream for link in store.load(StreamLink, source=stream)}
