@@ -44,10 +44,9 @@ def test_it_absorbs_what_it_names(memory: Memory) -> None:
     assert (second.parent, second.absorbed, waiting(memory)) == (1, ("c",), 0)
 
 
-@pytest.mark.parametrize("wrong", ["nothing", "fact", "m1", "closed", "elsewhere"])
-def test_it_absorbs_open_observations_only(memory: Memory, wrong: str) -> None:
+@pytest.mark.parametrize("wrong", ["nothing", "m1", "closed", "elsewhere"])
+def test_it_absorbs_open_memories_only(memory: Memory, wrong: str) -> None:
     note(memory, "a", "closed")
-    memory.remember(ANNA, "A fact.", id="fact")
     memory.observe(ANNA, {"content": "Hello.", "id": "m1"})
     memory.update(ANNA, "closed", "Other words.")
     memory.remember("user=ben", "Ben likes tea.", id="elsewhere", kind="observation")
