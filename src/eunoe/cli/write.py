@@ -16,7 +16,7 @@ import typer
 import eunoe
 from eunoe.cli import inputs
 from eunoe.cli.command import Call, MisuseError, Reply, command
-from eunoe.cli.options import AtomOptions, IdArgument, OffOption, ScopeArgument, argument, time_option
+from eunoe.cli.options import AtomOptions, ExactOption, IdArgument, OffOption, ScopeArgument, argument, time_option
 from eunoe.display import output
 from eunoe.display.output import quantity
 from eunoe.errors import InputError
@@ -149,6 +149,7 @@ def forget(
     verify: Annotated[bool, typer.Option("--verify", help="Search everything for what should be gone.")] = False,
     may_return: Annotated[bool, typer.Option("--may-return", help="The same words may be stored again.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    exact: ExactOption = False,
 ) -> Reply:
     """Remove memories for good: by id, about a person, or all of a scope."""
     if sum((bool(ids), bool(person.strip()), everything)) != 1:
@@ -158,9 +159,8 @@ def forget(
     if not yes and not _confirm(_selection_text(scope, ids or [], person, mentions)):
         output.say("nothing was forgotten")
         raise typer.Exit(1)
-    report = call.open().forget(
-        scope, ids or (), person=person, mentions=mentions, everything=everything, may_return=may_return, verify=verify
-    )
+    flags = {"mentions": mentions, "everything": everything, "may_return": may_return, "verify": verify, "exact": exact}
+    report = call.open().forget(scope, ids or (), person=person, **flags)
     code = 1 if verify and not report.verified else 0
     lines = "\n".join(_forget_lines(report, scope, person))
     return Reply(report, lines, notes=report.notes, is_empty=not report.total, code=code)

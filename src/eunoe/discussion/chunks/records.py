@@ -11,6 +11,7 @@ from eunoe.discussion.atoms import own_source
 from eunoe.discussion.model import Chunk
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
+from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
 
@@ -87,7 +88,7 @@ def revivable(record: ChunkRecord, records: Records) -> list[str]:
 def _open_atoms(memory: Memory, scope: Scope, kind: str) -> Iterable[Atom]:
     after = ""
     while True:
-        page = memory.list(scope, kinds=("observation", "fact"), labels=[kind], limit=_PAGE, after=after)
+        page = memory.list(scope, kinds=ATOM_KINDS, labels=[kind], limit=_PAGE, after=after, exact=True)
         yield from (item for item in page.items if isinstance(item, Atom))
         if not (after := page.next):
             return
