@@ -169,8 +169,8 @@ def learned_atoms(memory: eunoe.Memory, scope: Scope, report: FormReport) -> lis
     """The new atoms of a conversation, each out of the stream that has it."""
     missing, atoms = set(report.stored), list[Atom]()
     for stream in _compatible_scopes(memory, scope) if missing else ():
-        for id in memory.admin.access_counts(stream, sorted(missing)):
-            item = memory.get(stream, id)
+        for id in memory.admin.access_counts(stream, sorted(missing), exact=True):
+            item = memory.get(stream, id, exact=True)
             atoms += [item] if isinstance(item, Atom) else []
             missing.discard(id)
         if not missing:

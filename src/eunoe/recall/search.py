@@ -1,7 +1,7 @@
 """The search: from a checked request to hits, in one consistent view of the store, each thing once."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from eunoe.embed.pending_vectors import PendingVectors
 from eunoe.embed.store_embedder import QuestionVector, StoreEmbedder
 from eunoe.errors import EunoeError, InputError
-from eunoe.index.cache import IndexCache
+from eunoe.index.cache import HeldIndex, IndexCache
 from eunoe.index.dense import Floats
 from eunoe.index.stream import StreamIndex
 from eunoe.model.hit import Hit
@@ -87,14 +87,14 @@ class Searcher:
                 recipe=recipe,
                 filter=request.filter,
                 now=request.now,
-                limit=max(depth, request.limit * min(len(owners), 2) + _SPARE),
+                limit=max(depth, request.limit * (2 if any(each.scope.within for each in held) else 1) + _SPARE),
                 synonyms=synonyms,
                 model=model,
             )
             cosines = _part_cosines(indexes, candidates, vector) if judge else {}
             rise = floor_shift(indexes, request.query, request.now, synonyms) if judge else 0.0
             if not depth or not candidates:
-                hits = _limited(self._hits(owners, candidates, fold), request)
+                hits = _limited(self._hits(held, candidates, fold), request)
                 notes += self._damage_notes(owners)
                 return SearchResult(hits, notes=notes, part_cosines=cosines, floor_shift=rise)
             records = self._records(candidates)
@@ -110,7 +110,7 @@ class Searcher:
         except EunoeError as error:
             fault = error
             notes += (f"not read by the reranker: {error}",)
-        hits = _limited(self._hits(owners, candidates, fold, records), request)
+        hits = _limited(self._hits(held, candidates, fold, records), request)
         return SearchResult(hits, read > 0, fault, notes, cosines, rise)
 
     def _notes(self, request: RecallRequest, indexes: Sequence[StreamIndex]) -> tuple[str, ...]:
@@ -152,20 +152,22 @@ class Searcher:
 
     def _hits(
         self,
-        owners: Mapping[int, Scope],
+        held: Sequence[HeldIndex],
         candidates: Sequence[Candidate],
         fold: bool,
         records: Mapping[int, Record] | None = None,
     ) -> Iterator[Hit]:
+        shown: set[Hashable] = set()
         for start in range(0, len(candidates), _PAGE_SIZE):
             page = candidates[start : start + _PAGE_SIZE]
             known = self._records(page) if records is None else records
             # An index may be newer than this snapshot: what is not in it yet is left to the next recall.
-            hits = [
-                Hit(known[seq], owners[known[seq].stream], score, why) for _, seq, _, score, why in page if seq in known
+            found = [
+                (held[place], Hit(known[seq], held[place].owners[known[seq].stream], score, why))
+                for place, seq, _, score, why in page
+                if seq in known
             ]
-            if len(owners) > 1:
-                hits = _without_copies(hits)
+            hits = [hit for each, hit in found if _is_first(hit, each.scope, shown)]
             yield from _fold_quotes(hits) if fold and len({hit.record.kind for hit in hits}) > 1 else hits
 
 
@@ -231,12 +233,13 @@ def _limited(hits: Iterator[Hit], request: RecallRequest) -> list[Hit]:
     return kept
 
 
-def _without_copies(hits: Iterable[Hit]) -> list[Hit]:
-    """Each atom once, though a conversation and its user keep the same."""
-    best: dict[str | int, Hit] = {}
-    for hit in hits:
-        best.setdefault(hit.record.seq if hit.kind == "message" else hit.record.text, hit)
-    return list(best.values())
+def _is_first(hit: Hit, asked: Scope, shown: set[Hashable]) -> bool:
+    """Whether it was not shown yet: two scopes may mean one record, and a conversation and its user keep the same."""
+    seq, copy = hit.record.seq, (hit.scope.pairs.get("user"), hit.record.text)
+    keys = {seq, copy} if asked.within and hit.kind != "message" else {seq}
+    is_first = shown.isdisjoint(keys)
+    shown |= keys
+    return is_first
 
 
 def _fold_quotes(hits: Sequence[Hit]) -> list[Hit]:

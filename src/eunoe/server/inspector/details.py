@@ -33,7 +33,7 @@ def describe_item(memory: Memory, scope: Scope, id: str) -> dict[str, Any]:
         "item": item,
         "versions": memory.history(owner, id, exact=True) if is_atom else [],
         "sources": sources,
-        "access": memory.admin.access_counts(owner, [id])[id]._asdict(),
+        "access": memory.admin.access_counts(owner, [id], exact=True)[id]._asdict(),
     }
 
 

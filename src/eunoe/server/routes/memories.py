@@ -209,5 +209,5 @@ async def list_by_files(body: FilesBody, caller: CallerParam) -> Response:
 @router.post("/access-counts", summary="How often memories were recalled", responses=answers(AccessCounts))
 async def get_access_counts(body: IdsBody, caller: CallerParam) -> Response:
     """For each id, how many times and when last; 0 for one that never was."""
-    counts = await caller.async_memory.admin.access_counts(body.scope, body.ids)
+    counts = await caller.async_memory.admin.access_counts(body.scope, body.ids, exact=body.exact)
     return reply({"counts": {id: access._asdict() for id, access in counts.items()}})
