@@ -157,7 +157,7 @@ class Searcher:
         fold: bool,
         records: Mapping[int, Record] | None = None,
     ) -> Iterator[Hit]:
-        shown: set[Hashable] = set()
+        shown: dict[Hashable, Scope] = {}
         for start in range(0, len(candidates), _PAGE_SIZE):
             page = candidates[start : start + _PAGE_SIZE]
             known = self._records(page) if records is None else records
@@ -233,13 +233,13 @@ def _limited(hits: Iterator[Hit], request: RecallRequest) -> list[Hit]:
     return kept
 
 
-def _is_first(hit: Hit, asked: Scope, shown: set[Hashable]) -> bool:
+def _is_first(hit: Hit, asked: Scope, shown: dict[Hashable, Scope]) -> bool:
     """Whether it was not shown yet: two scopes may mean one record, and a conversation and its user keep the same."""
-    seq, copy = hit.record.seq, (hit.scope.pairs.get("user"), hit.record.text)
-    keys = {seq, copy} if asked.within and hit.kind != "message" else {seq}
-    is_first = shown.isdisjoint(keys)
-    shown |= keys
-    return is_first
+    if hit.record.seq in shown:
+        return False
+    shown[hit.record.seq] = hit.scope
+    copy = (hit.scope.pairs.get("user"), hit.record.text)
+    return not asked.within or hit.kind == "message" or shown.setdefault(copy, hit.scope) == hit.scope
 
 
 def _fold_quotes(hits: Sequence[Hit]) -> list[Hit]:
