@@ -26,9 +26,8 @@ def near_scope_notes(store: Store, scopes: Sequence[Scope], bounds: Bounds, is_o
             near = list(_near_scopes(store, scope.alone, bounds))
             if near:
                 named = ", ".join(dict.fromkeys(_masked_text(each, scope) for each in near[:_MAX_NAMED]))
-                can_widen = not is_one and not scope.within and any(map(scope.everything.covers, near))
-                way = "leave out `exact`" if "user" in scope.pairs else f"write {scope}/*"
-                hint = f", or {way}" if can_widen else ""
+                can_widen = not (is_one or scope.within or "user" in scope.pairs)
+                hint = f", or write {scope}/*" if can_widen and any(map(scope.everything.covers, near)) else ""
                 notes.append(
                     f"{scope.alone} holds nothing, but {named} does: name every key of the scope you mean{hint}"
                 )
