@@ -130,6 +130,7 @@ CALLS: dict[str, dict[str, Any]] = {
         "now": 1,
     },
     "look_up": {
+        "exact": False,
         "scope": ANNA,
         "query": "the dog",
         "users": ["ben"],

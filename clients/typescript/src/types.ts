@@ -570,6 +570,8 @@ export interface LlmReport {
 }
 
 export interface LookupBody {
+  /** The one scope that is named, where a user's means everything within. */
+  exact?: boolean;
   scope: string | Record<string, string | number>;
   query?: string | null;
   /** Several; a memory counts by the one it answers best. */

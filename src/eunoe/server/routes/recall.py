@@ -73,7 +73,7 @@ class ContextBody(Body):
     now: TimeField | None = None
 
 
-class LookupBody(Body):
+class LookupBody(ExactField, Body):
     scope: ScopeField
     query: str | None = Field(None, examples=["peanuts"])
     queries: list[str] | None = Field(None, description="Several; a memory counts by the one it answers best.")
