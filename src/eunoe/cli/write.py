@@ -23,6 +23,7 @@ from eunoe.errors import InputError
 from eunoe.model.atom import parse_item
 from eunoe.model.message import Message, parse_message
 from eunoe.model.report import ForgetReport, Receipt
+from eunoe.model.scope import Scope
 
 T = TypeVar("T")
 
@@ -156,7 +157,7 @@ def forget(
         raise MisuseError("say what to forget: IDs, --person NAME, or --everything")
     if mentions and not person.strip():
         raise MisuseError("--mentions goes with --person")
-    if not yes and not _confirm(_selection_text(scope, ids or [], person, mentions)):
+    if not yes and not _confirm(_selection_text(_extent_text(scope, exact), ids or [], person, mentions)):
         output.say("nothing was forgotten")
         raise typer.Exit(1)
     flags = {"mentions": mentions, "everything": everything, "may_return": may_return, "verify": verify, "exact": exact}
@@ -259,6 +260,12 @@ def _receipt_line(receipt: Receipt) -> str:
         "conflict": f"refused: {receipt.id} stands for other words already",
         "ignored": "not kept: the session is incognito",
     }[receipt.outcome]
+
+
+def _extent_text(scope: str, exact: bool) -> str:
+    """The scope, and that it means more than itself."""
+    is_wide = "user" in Scope.parse(scope) and not exact
+    return f"{scope} and everything within" if is_wide else scope
 
 
 def _selection_text(scope: str, ids: list[str], person: str, mentions: bool) -> str:
