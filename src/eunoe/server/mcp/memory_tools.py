@@ -13,7 +13,7 @@ _STRING: Final = {"type": "string"}
 _DATE: Final = {"type": "string", "format": "date-time"}
 _IDS: Final = {"type": "array", "items": _STRING, "maxItems": _MAX_IDS}
 _TOKENS: Final = {"type": "integer", "default": DEFAULT_TOKENS, "minimum": MIN_TOKENS, "maximum": MAX_TOKENS}
-_EXACT: Final = {"type": "boolean", "description": "not what lies within the scope"}
+_EXACT: Final = {"type": "boolean", "description": "the scope alone"}
 _PAGING: Final = {SCOPE: _STRING, EXACT: _EXACT, "max_tokens": _TOKENS, "cursor": _STRING}
 
 
