@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from eunoe.embed.pending_vectors import PendingVectors
 from eunoe.embed.store_embedder import QuestionVector, StoreEmbedder
 from eunoe.errors import EunoeError, InputError
-from eunoe.index.cache import HeldIndex, IndexCache
+from eunoe.index.cache import IndexCache
 from eunoe.index.dense import Floats
 from eunoe.index.stream import StreamIndex
 from eunoe.model.hit import Hit
@@ -76,6 +76,7 @@ class Searcher:
         with self.indexes.borrow(scopes, needs_graph, needs_metadata) as held:
             indexes = [each.index for each in held]
             owners = {stream: scope for each in held for stream, scope in each.owners.items()}
+            asked = [each.scope for each in held]
             notes = self._notes(request, indexes)
             model, vector = _usable_vector(indexes, request, question)
             embedder = self.embedder.embedder
@@ -87,14 +88,14 @@ class Searcher:
                 recipe=recipe,
                 filter=request.filter,
                 now=request.now,
-                limit=max(depth, request.limit * (2 if any(each.scope.within for each in held) else 1) + _SPARE),
+                limit=max(depth, request.limit * (2 if any(scope.within for scope in asked) else 1) + _SPARE),
                 synonyms=synonyms,
                 model=model,
             )
             cosines = _part_cosines(indexes, candidates, vector) if judge else {}
             rise = floor_shift(indexes, request.query, request.now, synonyms) if judge else 0.0
             if not depth or not candidates:
-                hits = _limited(self._hits(held, candidates, fold), request)
+                hits = _limited(self._hits(asked, owners, candidates, fold), request)
                 notes += self._damage_notes(owners)
                 return SearchResult(hits, notes=notes, part_cosines=cosines, floor_shift=rise)
             records = self._records(candidates)
@@ -110,7 +111,7 @@ class Searcher:
         except EunoeError as error:
             fault = error
             notes += (f"not read by the reranker: {error}",)
-        hits = _limited(self._hits(held, candidates, fold, records), request)
+        hits = _limited(self._hits(asked, owners, candidates, fold, records), request)
         return SearchResult(hits, read > 0, fault, notes, cosines, rise)
 
     def _notes(self, request: RecallRequest, indexes: Sequence[StreamIndex]) -> tuple[str, ...]:
@@ -152,7 +153,8 @@ class Searcher:
 
     def _hits(
         self,
-        held: Sequence[HeldIndex],
+        asked: Sequence[Scope],
+        owners: Mapping[int, Scope],
         candidates: Sequence[Candidate],
         fold: bool,
         records: Mapping[int, Record] | None = None,
@@ -163,11 +165,11 @@ class Searcher:
             known = self._records(page) if records is None else records
             # An index may be newer than this snapshot: what is not in it yet is left to the next recall.
             found = [
-                (held[place], Hit(known[seq], held[place].owners[known[seq].stream], score, why))
+                (asked[place], Hit(known[seq], owners[known[seq].stream], score, why))
                 for place, seq, _, score, why in page
                 if seq in known
             ]
-            hits = [hit for each, hit in found if _is_first(hit, each.scope, shown)]
+            hits = [hit for scope, hit in found if _is_first(hit, scope, shown)]
             yield from _fold_quotes(hits) if fold and len({hit.record.kind for hit in hits}) > 1 else hits
 
 
