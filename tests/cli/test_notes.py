@@ -14,6 +14,7 @@ ANNA = "agent=cook/user=anna"
 
 class TestEmptyScope:
     NEAR = "user=anna holds nothing, but agent=cook/user=anna does: name every key of the scope you mean"
+    WIDER = "agent=cook holds nothing, but agent=cook/user=... does: name every key of the scope you mean"
     NONE = "user=bob holds nothing: `eunoe scopes` lists the scopes that do"
 
     @pytest.fixture
@@ -24,12 +25,12 @@ class TestEmptyScope:
     @pytest.mark.parametrize(
         ("args", "message"),
         [
-            (["recall", "user=anna", "tea"], "nothing found"),
-            (["list", "user=anna"], "nothing found"),
-            (["list", "user=anna", "--all"], "nothing found"),
-            (["files", "user=anna", "src/"], "nothing found"),
+            (["recall", "user=anna", "tea", "--exact"], "nothing found"),
+            (["list", "user=anna", "--exact"], "nothing found"),
+            (["list", "user=anna", "--all", "--exact"], "nothing found"),
+            (["files", "user=anna", "src/", "--exact"], "nothing found"),
             (["context", "user=anna", "Which tea?"], "nothing found"),
-            (["graph", "user=anna"], "no names found"),
+            (["graph", "user=anna", "--exact"], "no names found"),
             (["consolidate", "user=anna"], "nothing to do"),
             (["summaries", "user=anna"], "nothing found"),
         ],
@@ -42,7 +43,7 @@ class TestEmptyScope:
 
     @pytest.mark.parametrize(
         "args",
-        [["form"], ["archive", "--keep-best", "1"], ["forget", "--everything", "--yes"]],
+        [["form"], ["archive", "--keep-best", "1", "--exact"], ["forget", "--everything", "--yes", "--exact"]],
         ids=lambda args: args[0],
     )
     def test_of_a_command_that_does_nothing(self, filled_cli: Cli, args: list[str]) -> None:
@@ -53,13 +54,13 @@ class TestEmptyScope:
     @pytest.mark.parametrize(
         "args",
         [
-            ["get", "user=anna", "tea"],
-            ["history", "user=anna", "tea"],
+            ["get", "user=anna", "tea", "--exact"],
+            ["history", "user=anna", "tea", "--exact"],
             ["update", "user=anna", "tea", "Anna likes milk."],
             ["pin", "user=anna", "tea"],
             ["unarchive", "user=anna", "tea"],
-            ["forget", "user=anna", "tea", "--yes"],
-            ["export", "user=anna"],
+            ["forget", "user=anna", "tea", "--yes", "--exact"],
+            ["export", "user=anna", "--exact"],
             ["streams", "show", "user=anna"],
             ["summaries", "show", "user=anna"],
             ["summaries", "restore", "user=anna", "1"],
@@ -72,6 +73,25 @@ class TestEmptyScope:
         assert result.err.startswith("eunoe: ")
         assert result.err.endswith(f"; {self.NEAR}\n")
 
+    @pytest.mark.parametrize(
+        "args", [["recall", "agent=cook", "tea"], ["list", "agent=cook"], ["export", "agent=cook"]]
+    )
+    def test_names_everything_within_where_it_may_be_asked_for(self, filled_cli: Cli, args: list[str]) -> None:
+        assert filled_cli(*args).err.endswith(f"{self.WIDER}, or write agent=cook/*\n")
+        asked = filled_cli(args[0], "agent=cook/*", *args[2:])
+        assert (asked.code, "strong tea" in asked.out) == (0, True)
+
+    @pytest.mark.parametrize("args", [["pin", "agent=cook", "tea"], ["context", "agent=cook", "Which tea?"]])
+    def test_names_nothing_wider_where_one_scope_is_meant(self, filled_cli: Cli, args: list[str]) -> None:
+        assert filled_cli(*args).err.endswith(f"{self.WIDER}\n")
+
+    def test_is_not_said_where_what_lies_within_is_found(self, filled_cli: Cli) -> None:
+        for args in (["recall", "user=anna", "tea"], ["list", "user=anna"], ["get", "user=anna", "tea"]):
+            shown = filled_cli(*args)
+            assert ("strong tea" in shown.out, ANNA in shown.out, shown.err) == (True, True, "")
+        assert filled_cli("pin", "user=anna", "tea").err.count(f"{ANNA} has it: name that scope")
+        assert "1 memory" in filled_cli("forget", "user=anna", "tea", "--yes").out
+
     def test_without_a_near_one(self, filled_cli: Cli) -> None:
         assert filled_cli("list", "user=bob").err == f"nothing found\n{self.NONE}\n"
         assert filled_cli("get", "user=bob", "tea").err.endswith(f"; {self.NONE}\n")
@@ -81,7 +101,7 @@ class TestEmptyScope:
         assert filled_cli("recall", ANNA, "zebra", "--recipe", "lexical").err == "nothing found\n"
 
     def test_of_many_scopes_names_those_that_are_empty(self, filled_cli: Cli) -> None:
-        result = filled_cli("recall", "user=anna", "zebra", "--also", ANNA, "--recipe", "lexical", "--json")
+        result = filled_cli("recall", "user=anna", "zebra", "--exact", "--also", ANNA, "--recipe", "lexical", "--json")
         assert (result.json, result.err) == ([], f"{self.NEAR}\n")
 
     def test_keys_as_other_memories_call_them(self, filled_cli: Cli) -> None:
@@ -91,14 +111,20 @@ class TestEmptyScope:
         assert filled_cli("streams", "user_id=anna", "--json").json[0]["scope"] == ANNA
 
     def test_stands_in_the_json_too(self, filled_cli: Cli) -> None:
-        assert filled_cli("list", "user=anna", "--json").json == {"items": [], "next": "", "notes": [self.NEAR]}
-        assert filled_cli("list", "user=anna", "--all", "--json").json["notes"] == [self.NEAR]
+        assert filled_cli("list", "user=anna", "--exact", "--json").json == {
+            "items": [],
+            "next": "",
+            "notes": [self.NEAR],
+        }
+        assert filled_cli("list", "user=anna", "--all", "--exact", "--json").json["notes"] == [self.NEAR]
         assert "notes" not in filled_cli("list", ANNA, "--json").json
-        asked = filled_cli("recall", "user=anna", "tea", "--json", "--notes")
+        asked = filled_cli("recall", "user=anna", "tea", "--exact", "--json", "--notes")
         assert asked.json == {"hits": [], "notes": [self.NEAR]}
         found = filled_cli("recall", ANNA, "tea", "--json", "--notes").json
         assert ([hit["id"] for hit in found["hits"]], found["notes"]) == (["tea"], [])
-        assert filled_cli("forget", "user=anna", "--everything", "--yes", "--json").json["notes"] == [self.NEAR]
+        assert filled_cli("forget", "user=anna", "--everything", "--exact", "--yes", "--json").json["notes"] == [
+            self.NEAR
+        ]
 
 
 def test_a_person_whom_others_mention_is_not_said_to_be_gone(cli: Cli) -> None:

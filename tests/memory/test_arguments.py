@@ -96,6 +96,7 @@ CALLS: dict[str, dict[str, Any]] = {
         "replace": False,
     },
     "recall": {
+        "exact": False,
         "scope": ANNA,
         "query": "the dog",
         "limit": 3,
@@ -129,6 +130,7 @@ CALLS: dict[str, dict[str, Any]] = {
         "now": 1,
     },
     "look_up": {
+        "exact": False,
         "scope": ANNA,
         "query": "the dog",
         "users": ["ben"],
@@ -136,9 +138,10 @@ CALLS: dict[str, dict[str, Any]] = {
         "limit": 3,
         "recipe": "default",
     },
-    "get": {"scope": ANNA, "id": "f1"},
-    "get_many": {"scope": ANNA, "ids": ["f1", "m1"]},
+    "get": {"exact": False, "scope": ANNA, "id": "f1"},
+    "get_many": {"exact": False, "scope": ANNA, "ids": ["f1", "m1"]},
     "list": {
+        "exact": False,
         "scope": ANNA,
         "kinds": ["fact"],
         "labels": ["taste"],
@@ -151,6 +154,7 @@ CALLS: dict[str, dict[str, Any]] = {
         "offset": 1,
     },
     "recent": {
+        "exact": False,
         "since": 1,
         "until": "2124-01-01",
         "limit": 3,
@@ -161,9 +165,9 @@ CALLS: dict[str, dict[str, Any]] = {
         "in_review": False,
         "user": "anna",
     },
-    "by_files": {"scope": ANNA, "paths": ["a.py"]},
+    "by_files": {"exact": False, "scope": ANNA, "paths": ["a.py"]},
     "scopes": {"user": "anna"},
-    "history": {"scope": ANNA, "id": "f1"},
+    "history": {"exact": False, "scope": ANNA, "id": "f1"},
     "update": {
         "scope": ANNA,
         "id": "f1",
@@ -180,10 +184,10 @@ CALLS: dict[str, dict[str, Any]] = {
         "vector": [1.0, 2.0, 3.0],
     },
     "preview": {"scope": ANNA, "messages": [{"role": "user", "content": "I like tea."}]},
-    "review": {"scope": ANNA, "ids": ["f1"], "keep": True},
+    "review": {"exact": False, "scope": ANNA, "ids": ["f1"], "keep": True},
     "expire": {"scope": ANNA, "ids": ["f1"], "at": 1},
     "pin": {"scope": ANNA, "id": "f1", "pinned": True},
-    "forget": {"scope": ANNA, "ids": ["f1"], "may_return": False, "verify": False},
+    "forget": {"exact": False, "scope": ANNA, "ids": ["f1"], "may_return": False, "verify": False},
     "form": {"scope": ANNA, "force": True},
     "flush": {"timeout": 5.0},
     "at": {"scope": ANNA},
@@ -201,6 +205,7 @@ CALLS: dict[str, dict[str, Any]] = {
     },
     "streams.set_preset": {"name": "team", "like": "user", "owner": ["team"], "consolidated_max_words": 50},
     "streams.apply_retention": {
+        "exact": False,
         "scope": ANNA,
         "max_age_days": 1.5,
         "max_idle_days": 1.5,
@@ -225,10 +230,10 @@ CALLS: dict[str, dict[str, Any]] = {
     "leases.list": {"scope": ANNA, "prefix": "w"},
     "leases.drop": {"scope": ANNA, "name": "work"},
     "leases.renewing": {"scope": ANNA, "lease": Lease("work", "me")},
-    "graph.neighbours": {"scope": ANNA, "entity": "Bruno", "depth": 1, "limit": 3},
-    "graph.size": {"scope": ANNA},
+    "graph.neighbours": {"exact": False, "scope": ANNA, "entity": "Bruno", "depth": 1, "limit": 3},
+    "graph.size": {"exact": False, "scope": ANNA},
     "graph.extract": {"scope": ANNA, "limit": 3, "ask": False},
-    "admin.export": {"scope": ANNA, "target": io.StringIO(), "progress": None, "skip_damaged": False},
+    "admin.export": {"exact": False, "scope": ANNA, "target": io.StringIO(), "progress": None, "skip_damaged": False},
     "admin.backup": {"target": "backup.db", "progress": None},
     "admin.check": {"progress": None},
     "admin.import_": {"source": ['{"eunoe": 1}'], "progress": None},
@@ -236,7 +241,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "admin.reindex": {"scope": ANNA},
     "admin.process_cold_sessions": {"idle": 1e6, "minimum": 4, "limit": 2, "concurrency": 1},
     "admin.calls": {"limit": 3, "after": ""},
-    "admin.access_counts": {"scope": ANNA, "ids": ["f1"]},
+    "admin.access_counts": {"exact": False, "scope": ANNA, "ids": ["f1"]},
 }
 """A call of every verb that takes arguments, with all that it may take."""
 POSITIONAL = {"streams.configure": "scope", "streams.set_preset": "name", "update": "scope", "at": "scope"}

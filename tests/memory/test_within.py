@@ -190,6 +190,7 @@ def test_everything_within_takes_the_right_admin(filled: Memory) -> None:
             reader.forget("agent=cook/*", everything=True)
 
 
+@pytest.mark.remote
 def test_a_question_about_a_user_looks_into_all_that_is_theirs(memory: Memory) -> None:
     memory.observe("agent=cook/session=s1/user=anna", "My sister lives in Turin.")
     memory.observe("agent=therapist/session=s2/user=anna", "My sister lives in fear of spiders.")
@@ -197,6 +198,7 @@ def test_a_question_about_a_user_looks_into_all_that_is_theirs(memory: Memory) -
     question = "Where does my sister live?"
     assert {hit.text[-9:] for hit in memory.look_up("user=anna", question)} == {"in Turin.", " spiders."}
     assert {hit.text[-9:] for hit in memory.look_up("agent=cook/user=anna", question)} == {"in Turin."}
+    assert memory.look_up("user=anna", question, exact=True) == []
     assert memory.look_up("user=anna", question, users=["ben"]) == []
     assert "spiders" not in memory.context("agent=cook/session=s4/user=anna", question).text
 

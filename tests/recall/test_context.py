@@ -257,10 +257,10 @@ def test_the_same_words_said_long_ago_are_not_the_message(chatty):
     ],
 )
 def test_what_cannot_be_told_does_not_let_in_what_follows_it(message, best):
-    here = "user=anna"
+    here = "thread=t/user=anna"
     talk = ["Ben sent a letter on Monday.", "Grandma's cake needs two lemons.", "Ben left."]
     with eunoe.open(":memory:", llm="none", form=False) as memory:
-        memory.summaries.write(here, "Homer wrote the Iliad. Anna is a vet.")
+        memory.summaries.write("user=anna", "Homer wrote the Iliad. Anna is a vet.")
         said(memory, here, *talk, session="one")
         said(memory, here, best, *"abcd", session="two")
         found = memory.recall(here, message, limit=30)
@@ -396,9 +396,20 @@ def test_a_stream_without_recall_is_left_out_of_it(cook):
 
 def test_a_scope_no_preset_knows_still_recalls_its_own_log(memory):
     said(memory, "discussion=d1", "The kiln is at 900 degrees.", *"abcd")
-    assert [hit.text for hit in memory.context("discussion=d1", "How hot is the kiln?").hits] == [
-        "The kiln is at 900 degrees."
-    ]
+    assert memory.context("discussion=d1", "How hot is the kiln?").hits[0].text == "The kiln is at 900 degrees."
+
+
+@pytest.mark.remote
+@pytest.mark.parametrize("scope", ["user=anna", "agent=cook", "project=x/user=anna", "discussion=d1"])
+def test_what_is_no_conversation_has_no_window(memory, scope):
+    memory.observe(scope, "I am allergic to peanuts.")
+    question = "What am I allergic to?"
+    assert "allergic to peanuts" in memory.context(scope, question).text
+    memory.observe(scope, question)
+    assert [hit.text for hit in memory.context(scope, question).hits] == ["I am allergic to peanuts."]
+    session = f"session=s1/{scope}"
+    memory.observe(session, "My ring weighs 9 grams.")
+    assert "grams" not in memory.context(session, "How much does my ring weigh?").text
 
 
 def test_other_keys_are_never_left_out(cook):

@@ -3,7 +3,8 @@ import { readEvents, readLines } from "./streams.js";
 import { Transport, type ClientOptions, type RequestOptions } from "./transport.js";
 import type * as T from "./types.js";
 
-/** Whose memory is meant: `{ user: "anna" }`, or the same as text, `user=anna`. */
+/** Whose memory is meant: `{ user: "anna" }`, or the same as text, `user=anna`. To read or forget, a user's scope means
+ * everything within; any other means itself alone, unless it ends in `/*`, as in `agent=cook/*`. */
 export type Scope = T.MessagesBody["scope"];
 export type Scopes = Scope | Scope[];
 export type Item = T.Atom | T.Message;
@@ -12,7 +13,12 @@ export type MessageLike = T.MessagesBody["messages"][number];
 export type MemoryLike = T.MemoriesBody["items"][number];
 type Options<Body, Named extends keyof Body = never> = Omit<Body, "scope" | "scopes" | Named>;
 
-export interface ListOptions {
+export interface ReadOptions {
+  /** The one scope that is named, where a user's means everything within. */
+  exact?: boolean;
+}
+
+export interface ListOptions extends ReadOptions {
   kinds?: Array<"message" | "fact" | "observation">;
   labels?: string[];
   limit?: number;
@@ -74,8 +80,8 @@ export class Eunoe {
     return this.#read("/v1/look-up", { scope, queries: Array.isArray(query) ? query : [query], ...options });
   }
 
-  get(scope: Scope, id: string): Promise<Item> {
-    return this.#get(`/v1/memories/${encodeURIComponent(id)}`, { scope });
+  get(scope: Scope, id: string, options: ReadOptions = {}): Promise<Item> {
+    return this.#get(`/v1/memories/${encodeURIComponent(id)}`, { scope, ...options });
   }
 
   /** What the scope holds, a page at a time. */
@@ -94,8 +100,8 @@ export class Eunoe {
   }
 
   /** All versions of a memory, oldest first. */
-  async history(scope: Scope, id: string): Promise<T.Atom[]> {
-    return (await this.#get<T.Versions>(`/v1/memories/${encodeURIComponent(id)}/history`, { scope })).versions;
+  async history(scope: Scope, id: string, options: ReadOptions = {}): Promise<T.Atom[]> {
+    return (await this.#get<T.Versions>(`/v1/memories/${encodeURIComponent(id)}/history`, { scope, ...options })).versions;
   }
 
   /** Close a memory and put a new one in its place; the old one stays readable. */
@@ -127,8 +133,8 @@ export class Eunoe {
     return this.#post("/v1/forget", { scope, ...what });
   }
 
-  /** What was learned last, in all scopes or in those with these keys. */
-  recent(options: Record<string, unknown> & { limit?: number; after?: string; since?: string } = {}): Promise<T.ItemPage> {
+  /** What was learned last, in all scopes or in the one with these keys. */
+  recent(options: Record<string, unknown> & { limit?: number; after?: string; since?: string } & ReadOptions = {}): Promise<T.ItemPage> {
     return this.#get("/v1/recent", options);
   }
 
@@ -155,13 +161,13 @@ export class Eunoe {
   }
 
   /** What stands around an entity. */
-  neighbours(scope: Scope, entity = "", options: { depth?: number; limit?: number } = {}): Promise<T.Neighbourhood> {
+  neighbours(scope: Scope, entity = "", options: ReadOptions & { depth?: number; limit?: number } = {}): Promise<T.Neighbourhood> {
     return this.#get("/v1/graph", { scope, entity, ...options });
   }
 
   /** How many passages, entities and triples there are. */
-  graphSize(scope: Scope): Promise<T.GraphSize> {
-    return this.#get("/v1/graph/size", { scope });
+  graphSize(scope: Scope, options: ReadOptions = {}): Promise<T.GraphSize> {
+    return this.#get("/v1/graph/size", { scope, ...options });
   }
 
   status(): Promise<T.Status> {
@@ -169,8 +175,8 @@ export class Eunoe {
   }
 
   /** Export scopes, or all that the key may see, as JSON Lines: one line at a time, as they come. */
-  async *export(scopes?: Scopes): AsyncGenerator<string, void, undefined> {
-    const { body } = await this.#transport.send("GET", "/v1/export", { query: { scope: scopes } });
+  async *export(scopes?: Scopes, options: ReadOptions = {}): AsyncGenerator<string, void, undefined> {
+    const { body } = await this.#transport.send("GET", "/v1/export", { query: { scope: scopes, ...options } });
     if (body) yield* readLines(body);
   }
 

@@ -320,6 +320,8 @@ export interface ExtractGraphBody {
 }
 
 export interface FilesBody {
+  /** The one scope that is named, where a user's means everything within. */
+  exact?: boolean;
   /** At most so many. */
   limit?: number | null;
   /** The `next` of the page before. */
@@ -341,6 +343,8 @@ export interface Flushed {
 export interface ForgetBody {
   scope?: string | Record<string, string | number> | Array<string | Record<string, string | number>> | null;
   scopes?: string | Record<string, string | number> | Array<string | Record<string, string | number>> | null;
+  /** The one scope that is named, where a user's means everything within. */
+  exact?: boolean;
   ids?: string[];
   /** What they said and what is noted about them. */
   person?: string;
@@ -445,6 +449,8 @@ export interface Identity {
 }
 
 export interface IdsBody {
+  /** The one scope that is named, where a user's means everything within. */
+  exact?: boolean;
   scope: string | Record<string, string | number>;
   ids: string[];
 }
@@ -504,6 +510,8 @@ export interface Job {
 }
 
 export interface JobBody {
+  /** The one scope that is named, where a user's means everything within. */
+  exact?: boolean;
   kind: "form" | "consolidate" | "retention" | "export" | "cold_sessions" | "embed";
   scope?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
   force?: boolean | null;
@@ -568,6 +576,8 @@ export interface LlmReport {
 }
 
 export interface LookupBody {
+  /** The one scope that is named, where a user's means everything within. */
+  exact?: boolean;
   scope: string | Record<string, string | number>;
   query?: string | null;
   /** Several; a memory counts by the one it answers best. */
@@ -791,6 +801,8 @@ export interface Reason {
 export interface RecallBody {
   scope?: string | Record<string, string | number> | Array<string | Record<string, string | number>> | null;
   scopes?: string | Record<string, string | number> | Array<string | Record<string, string | number>> | null;
+  /** The one scope that is named, where a user's means everything within. */
+  exact?: boolean;
   query: string;
   /** At most so many hits; 10 if neither this nor `tokens` is given. */
   limit?: number | null;
@@ -863,6 +875,8 @@ export interface Removed {
 }
 
 export interface RetentionBody {
+  /** The one scope that is named, where a user's means everything within. */
+  exact?: boolean;
   scope: string | Record<string, string | number>;
   max_age_days?: number | null;
   max_idle_days?: number | null;
@@ -887,6 +901,8 @@ export interface RetractBody {
 }
 
 export interface ReviewBody {
+  /** The one scope that is named, where a user's means everything within. */
+  exact?: boolean;
   scope: string | Record<string, string | number>;
   ids: string[];
   /** False: they wait again. */

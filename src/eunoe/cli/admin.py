@@ -7,7 +7,7 @@ import typer
 import eunoe
 from eunoe.cli import inputs
 from eunoe.cli.command import Call, MisuseError, Reply, command
-from eunoe.cli.options import argument
+from eunoe.cli.options import ExactOption, argument
 from eunoe.display import output
 from eunoe.display.output import quantity
 from eunoe.errors import InputError
@@ -55,6 +55,7 @@ def export(
     all: Annotated[bool, typer.Option("--all", help="Every scope of the store.")] = False,
     file: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="A file; - for standard output.")] = "-",
     skip_damaged: Annotated[bool, typer.Option("--skip-damaged", help="Leave out what is damaged.")] = False,
+    exact: ExactOption = False,
 ) -> Reply | None:
     """Write memories as JSON Lines, without loss."""
     if bool(scopes) == all:
@@ -67,7 +68,7 @@ def export(
         raise InputError("the store is empty: there is nothing to export")
     with output.progress("exporting") as advance:
         target = output.utf8_output() if file == "-" else file
-        count = memory.admin.export(chosen, target, progress=advance, skip_damaged=skip_damaged)
+        count = memory.admin.export(chosen, target, progress=advance, skip_damaged=skip_damaged, exact=exact or all)
     if file == "-":
         output.say(f"{quantity(count, 'line')} written")
         return None

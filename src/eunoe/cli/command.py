@@ -92,11 +92,13 @@ class Reply:
 class Call:
     """One call of a command: its options, and the memory that it works on."""
 
-    def __init__(self, options: Options, scopes: list[str], stack: ExitStack) -> None:
+    def __init__(self, options: Options, scopes: list[str], stack: ExitStack, exact: bool | None = None) -> None:
         self.options = options
         self.json = options.json
         self.stack = stack
         self._scopes = scopes
+        self._exact = exact
+        """As `--exact` says; None for a command that is about one scope anyway."""
         self._memory: eunoe.Memory | None = None
 
     def open(
@@ -145,9 +147,13 @@ class Call:
         notes: list[str] = []
         for scope in self._scopes:
             with suppress(EunoeError):
-                page = self._memory.list(scope, limit=1, retired=True) if self._memory else None
+                how: Any = {"limit": 1, "retired": True, "exact": self._exact is not False}
+                page = self._memory.list(scope, **how) if self._memory else None
                 if page and not page.items:
-                    notes += page.notes or [f"{scope} holds nothing: `eunoe scopes` lists the scopes that do"]
+                    found = page.notes or [f"{scope} holds nothing: `eunoe scopes` lists the scopes that do"]
+                    notes += (
+                        [note.removesuffix(f", or write {scope}/*") for note in found] if self._exact is None else found
+                    )
         return notes
 
 
@@ -196,7 +202,7 @@ class Command(NamedTuple):
     def _run(self, options: Options, values: dict[str, Any]) -> None:
         scopes = filter(None, (values.get("scope"), *(values.get("scopes") or ())))
         with ExitStack() as stack:
-            call = Call(options, list(scopes), stack)
+            call = Call(options, list(scopes), stack, values.get("exact"))
             try:
                 reply = self.function(call, **values)
             except (NotFoundError, ScopeError) as error:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Final
+from contextlib import suppress
+from typing import Annotated, Any, Final
 
 import typer
 
 import eunoe
 from eunoe.cli.command import Call, MisuseError, Reply, command
 from eunoe.cli.dry_run import dry_run_reply
-from eunoe.cli.options import IdArgument, OffOption, RecipeOption, ScopeArgument, argument, choice_option
+from eunoe.cli.options import ExactOption, IdArgument, OffOption, RecipeOption, ScopeArgument, argument, choice_option
 from eunoe.display import output
 from eunoe.display.output import quantity
 from eunoe.display.views import Grid, View, item_entries
-from eunoe.errors import EunoeError
+from eunoe.errors import ConflictError, EunoeError
 from eunoe.model.atom import Atom
 from eunoe.model.choices import CONTEXT_FORMATS, ContextFormat
 from eunoe.model.report import FormReport
@@ -124,23 +125,29 @@ def archive(
     max_idle_days: Annotated[float | None, typer.Option("--max-idle-days", help="What was not recalled since.")] = None,
     keep_best: Annotated[int | None, typer.Option("--keep-best", help="What is beyond this number.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be archived.")] = False,
+    exact: ExactOption = False,
 ) -> Reply:
     """Archive memories that are too old, unused or too many.
 
     Pinned ones stay. What is not given is taken from the settings of the stream.
     """
     memory = call.open()
-    report = memory.streams.apply_retention(
-        scope, max_age_days=max_age_days, max_idle_days=max_idle_days, keep_best=keep_best, dry_run=dry_run
-    )
+    policy: Any = {"max_age_days": max_age_days, "max_idle_days": max_idle_days, "keep_best": keep_best}
+    report = memory.streams.apply_retention(scope, **policy, dry_run=dry_run, exact=exact)
     verb = "would be archived" if report.dry_run else "archived"
-    rows = [(id, reason, "" if call.json else memory.get(scope, id).text) for id, reason in report.archived]
+    rows = [(id, reason, "" if call.json else _text_of(memory, scope, id, exact)) for id, reason in report.archived]
     return Reply(
         report,
         f"{quantity(len(report.archived), 'memory')} {verb}, {report.kept:,} kept",
         Grid(("id", "why", "text"), rows),
         is_empty=not rows,
     )
+
+
+def _text_of(memory: eunoe.Memory, scope: str, id: str, exact: bool) -> str:
+    with suppress(ConflictError):  # several scopes within have this id
+        return memory.get(scope, id, exact=exact).text
+    return ""
 
 
 @command("eunoe unarchive user=anna ID")
@@ -162,8 +169,8 @@ def learned_atoms(memory: eunoe.Memory, scope: Scope, report: FormReport) -> lis
     """The new atoms of a conversation, each out of the stream that has it."""
     missing, atoms = set(report.stored), list[Atom]()
     for stream in _compatible_scopes(memory, scope) if missing else ():
-        for id in memory.admin.access_counts(stream, sorted(missing)):
-            item = memory.get(stream, id)
+        for id in memory.admin.access_counts(stream, sorted(missing), exact=True):
+            item = memory.get(stream, id, exact=True)
             atoms += [item] if isinstance(item, Atom) else []
             missing.discard(id)
         if not missing:

@@ -41,6 +41,7 @@ def _parse_recipe(value: str | int) -> str | int:
 
 ScopeArgument = Annotated[str, argument("SCOPE", "Whose memory: key=value, several joined by /.")]
 IdArgument = Annotated[str, argument("ID", "The id of a memory.")]
+ExactOption = Annotated[bool, typer.Option("--exact", help="Only the scope itself, not what lies within a user's.")]
 FullOption = Annotated[bool, typer.Option("--full", help="Show every text whole.")]
 OffOption = Annotated[bool, typer.Option("--off", help="Take the mark off again.")]
 KindsOption = Annotated[list[str] | None, repeatable_option("--kind", "KIND", "Only message, fact or observation.")]

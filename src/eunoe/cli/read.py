@@ -15,6 +15,7 @@ import eunoe
 from eunoe.cli.command import Call, MisuseError, Reply, command
 from eunoe.cli.forming import failure_lines
 from eunoe.cli.options import (
+    ExactOption,
     FilterOptions,
     FullOption,
     IdArgument,
@@ -53,13 +54,13 @@ def recall(
     why: Annotated[bool, typer.Option("--why", help="Say why each hit is there.")] = False,
     with_notes: Annotated[bool, typer.Option("--notes", help="With --json: hits and notes, in one object.")] = False,
     full: FullOption = False,
+    exact: ExactOption = False,
 ) -> Reply:
     """Bring back what bears on a question, best first."""
-    hits = call.open().recall(
-        [scope, *(also or ())], query, limit=limit, tokens=tokens, now=now, recipe=recipe, **filters.as_arguments()
-    )
+    how: dict[str, Any] = {"limit": limit, "tokens": tokens, "now": now, "recipe": recipe, "exact": exact}
+    hits = call.open().recall([scope, *(also or ())], query, **how, **filters.as_arguments())
     document = {"hits": list(hits), "notes": hits.notes} if with_notes else hits
-    return Reply(document, hit_entries(hits, full=full, why=why), notes=hits.notes)
+    return Reply(document, hit_entries(hits, full=full, why=why, asked=scope), notes=hits.notes)
 
 
 @command("eunoe list user=anna --kind fact")
@@ -73,25 +74,27 @@ def list_(
     all: Annotated[bool, typer.Option("--all", help="Everything, without pages.")] = False,
     retired: Annotated[bool, typer.Option("--retired", help="Also what was superseded or archived.")] = False,
     full: FullOption = False,
+    exact: ExactOption = False,
 ) -> Reply:
     """Show what a scope holds, oldest first, a page at a time."""
     memory = call.open()
-    filters: dict[str, Any] = {"kinds": kinds or KINDS, "labels": labels or (), "retired": retired}
+    filters: dict[str, Any] = {"kinds": kinds or KINDS, "labels": labels or (), "retired": retired, "exact": exact}
     if all:
-        items, next, notes = all_items(memory, scope, after, **filters), "", memory.list(scope, limit=1).notes
+        notes = memory.list(scope, limit=1, exact=exact).notes
+        items, next = all_items(memory, scope, after, **filters), ""
     else:
         page = memory.list(scope, limit=limit, after=after, **filters)
         items, next, notes = iter(page.items), page.next, page.notes
     if call.json:
         return Reply(JsonPage(items, next, notes))
     more = [f"there is more: go on with --after {next}"] if next else []
-    return Reply(None, item_entries(items, full=full), notes=more)
+    return Reply(None, item_entries(items, full=full, asked=scope), notes=more)
 
 
 @command("eunoe get user=anna ID")
-def get(call: Call, scope: ScopeArgument, id: IdArgument) -> Reply:
+def get(call: Call, scope: ScopeArgument, id: IdArgument, exact: ExactOption = False) -> Reply:
     """Show one memory with everything that is known about it."""
-    item = call.open().get(scope, id)
+    item = call.open().get(scope, id, exact=exact)
     fields = json_value(item)
     text = fields.pop("text")
     known = {name: value for name, value in fields.items() if value not in (None, "", [], {}, False, -1)}
@@ -99,10 +102,12 @@ def get(call: Call, scope: ScopeArgument, id: IdArgument) -> Reply:
 
 
 @command("eunoe history user=anna ID")
-def history(call: Call, scope: ScopeArgument, id: IdArgument, full: FullOption = False) -> Reply:
+def history(
+    call: Call, scope: ScopeArgument, id: IdArgument, full: FullOption = False, exact: ExactOption = False
+) -> Reply:
     """Show all versions of a memory, oldest first."""
-    versions = call.open().history(scope, id)
-    return Reply(versions, item_entries(versions, full=full))
+    versions = call.open().history(scope, id, exact=exact)
+    return Reply(versions, item_entries(versions, full=full, asked=scope))
 
 
 @command("eunoe files repository=shop src/cart.py docs/")
@@ -111,10 +116,11 @@ def files(
     scope: ScopeArgument,
     paths: Annotated[list[str], argument("PATH...", "Files or folders.")],
     full: FullOption = False,
+    exact: ExactOption = False,
 ) -> Reply:
     """Show what is remembered about files or folders, latest first."""
-    atoms = call.open().by_files(scope, paths)
-    return Reply(atoms, item_entries(atoms, full=full))
+    atoms = call.open().by_files(scope, paths, exact=exact)
+    return Reply(atoms, item_entries(atoms, full=full, asked=scope))
 
 
 @command('eunoe graph project=atlas "Anna Berg" --open', asks_llm=True)
@@ -129,13 +135,14 @@ def graph(
     show: Annotated[bool, typer.Option("--open", help="Show the picture in a browser.")] = False,
     extract: Annotated[bool, typer.Option("--extract", help="First let the language model read what is new.")] = False,
     full: FullOption = False,
+    exact: ExactOption = False,
 ) -> Reply:
     """Show the names around a name, and the passages they share."""
     if picture and picture.suffix.lower() != ".svg":
         raise MisuseError(f"the picture is drawn as SVG: call it {picture.stem or 'graph'}.svg")
     memory = call.open(needs_llm=extract)
     report = memory.graph.extract(scope) if extract else None
-    near = memory.graph.neighbours(scope, entity, depth=depth, limit=limit)
+    near = memory.graph.neighbours(scope, entity, depth=depth, limit=limit, exact=exact)
     notes = [*(_extraction_notes(report) if report else ()), *_save_graph(near, scope, graphml, picture, show)]
     code = 1 if report and report.failed else 0
     return Reply(near, *_graph_views(near, full), notes=notes, empty="no names found", code=code)

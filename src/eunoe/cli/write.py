@@ -16,7 +16,7 @@ import typer
 import eunoe
 from eunoe.cli import inputs
 from eunoe.cli.command import Call, MisuseError, Reply, command
-from eunoe.cli.options import AtomOptions, IdArgument, OffOption, ScopeArgument, argument, time_option
+from eunoe.cli.options import AtomOptions, ExactOption, IdArgument, OffOption, ScopeArgument, argument, time_option
 from eunoe.display import output
 from eunoe.display.output import quantity
 from eunoe.errors import InputError
@@ -24,6 +24,7 @@ from eunoe.memory.word_matches import find_words, full_id
 from eunoe.model.atom import parse_item
 from eunoe.model.message import Message, parse_message
 from eunoe.model.report import ForgetReport, Receipt
+from eunoe.model.scope import Scope
 from eunoe.model.validation import shorten
 
 T = TypeVar("T")
@@ -152,6 +153,7 @@ def forget(
     verify: Annotated[bool, typer.Option("--verify", help="Search everything for what should be gone.")] = False,
     may_return: Annotated[bool, typer.Option("--may-return", help="The same words may be stored again.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    exact: ExactOption = False,
 ) -> Reply:
     """Remove memories for good: by id, by their words, about a person, or all of a scope."""
     if sum((bool(ids), bool(words.strip()), bool(person.strip()), everything)) != 1:
@@ -159,15 +161,14 @@ def forget(
     if mentions and not person.strip():
         raise MisuseError("--mentions goes with --person")
     if words.strip():
-        ids = _find_words(call.open(), scope, words)
+        ids = _find_words(call.open(), scope, words, exact)
         if not ids:
             return Reply(ForgetReport(), f"nothing in {scope} has the words {words!r}", is_empty=True)
-    if not yes and not _confirm(_selection_text(scope, ids or [], person, mentions)):
+    if not yes and not _confirm(_selection_text(_extent_text(scope, exact), ids or [], person, mentions)):
         output.say("nothing was forgotten")
         raise typer.Exit(1)
-    report = call.open().forget(
-        scope, ids or (), person=person, mentions=mentions, everything=everything, may_return=may_return, verify=verify
-    )
+    flags = {"mentions": mentions, "everything": everything, "may_return": may_return, "verify": verify, "exact": exact}
+    report = call.open().forget(scope, ids or (), person=person, **flags)
     code = 1 if verify and not report.verified else 0
     lines = "\n".join(_forget_lines(report, scope, person))
     return Reply(report, lines, notes=report.notes, is_empty=not report.total, code=code)
@@ -268,15 +269,21 @@ def _receipt_line(receipt: Receipt) -> str:
     }[receipt.outcome]
 
 
-def _find_words(memory: eunoe.Memory, scope: str, words: str) -> list[str]:
+def _find_words(memory: eunoe.Memory, scope: str, words: str, exact: bool) -> list[str]:
     """Show what has the words and, apart, what is merely alike; return the ids of the first."""
-    owner = eunoe.Scope.of(scope)
-    found, alike = find_words(memory, owner, words)
+    owner = Scope.of(scope)
+    found, alike = find_words(memory, owner, words, exact=exact)
     for item in found:
         output.say(f"{item.id}  {item.scope}  {shorten(item.text)}")
     for hit in alike:
         output.say(f"merely alike, not forgotten: {hit.id}  {hit.scope}  {shorten(hit.text)}")
     return [full_id(item, owner) for item in found]
+
+
+def _extent_text(scope: str, exact: bool) -> str:
+    """The scope, and that it means more than itself."""
+    is_wide = "user" in Scope.parse(scope) and not exact
+    return f"{scope} and everything within" if is_wide else scope
 
 
 def _selection_text(scope: str, ids: list[str], person: str, mentions: bool) -> str:

@@ -144,7 +144,7 @@ def open_atoms(memory: Memory, scope: Scope, label: str, kinds: Iterable[AtomKin
     """Atoms with a label that have not been replaced, in the order they were recorded, also what has expired."""
     after = ""
     while True:
-        page = memory.list(scope, kinds=kinds, labels=[label], limit=_PAGE, after=after)
+        page = memory.list(scope, kinds=kinds, labels=[label], limit=_PAGE, after=after, exact=True)
         yield from (item for item in page.items if isinstance(item, Atom))
         if not (after := page.next):
             return

@@ -86,4 +86,4 @@ class Discussion:
 
     def delete(self) -> ForgetReport:
         """Remove the whole discussion for good, with its log. The same chat may be taken in again later."""
-        return self.memory.forget(self.scope, everything=True, may_return=True)
+        return self.memory.forget(self.scope, everything=True, may_return=True, exact=True)

@@ -74,7 +74,8 @@ def discussion_keys(memory: Memory, user: str | None = None) -> list[tuple[str, 
     # A restricted memory names its tenant in what it lists, and adds it to what it is asked for.
     named = (pairs for pairs in scopes if pairs.keys() - {"tenant"} == {"user", "discussion"})
     keys = {(pairs["user"], pairs["discussion"]) for pairs in named if is_discussion_id(pairs["discussion"])}
-    return sorted(key for key in keys if memory.list(discussion_scope(*key[::-1]), limit=1, retired=True).items)
+    how: Any = {"limit": 1, "retired": True, "exact": True}
+    return sorted(key for key in keys if memory.list(discussion_scope(*key[::-1]), **how).items)
 
 
 def take_tag(messages: Sequence[Mapping[str, Any]]) -> tuple[str, list[dict[str, Any]]]:

@@ -9,6 +9,7 @@ from eunoe.model.graph import Mention
 from eunoe.model.hit import Hit
 from eunoe.model.message import Message
 from eunoe.model.record import Item
+from eunoe.model.scope import Scope
 
 _REASONS = {
     "lexical": "shares words with the question",
@@ -68,10 +69,17 @@ class Entries(NamedTuple):
 View = str | Pairs | Grid | Entries
 
 
-def hit_entries(hits: Iterable[Hit], *, full: bool = False, why: bool = False, most: int | None = None) -> Entries:
-    """Hits, best first; with `why` at most so many reasons of each."""
+def hit_entries(
+    hits: Iterable[Hit], *, full: bool = False, why: bool = False, most: int | None = None, asked: str = ""
+) -> Entries:
+    """Hits, best first; with `why` at most so many reasons of each. What is not of the scope asked names its own."""
     rows = [
-        Entry((f"{hit.score:.3f}", _who_and_when(hit.item)), hit.text, hit.id, _why(hit, most) if why else ())
+        Entry(
+            (f"{hit.score:.3f}", _who_and_when(hit.item)),
+            hit.text,
+            " · ".join([hit.id, *_place(hit.item, asked)]),
+            _why(hit, most) if why else (),
+        )
         for hit in hits
     ]
     return Entries(("score", "who, when"), rows, full)
@@ -82,9 +90,17 @@ def _why(hit: Hit, most: int | None) -> list[str]:
     return [*reason_lines(hit, most), *([kind] if kind else [])]
 
 
-def item_entries(items: Iterable[Item], *, full: bool = False) -> Entries:
-    rows = [Entry((_who_and_when(item),), item.text, " · ".join([item.id, *_item_notes(item)])) for item in items]
+def item_entries(items: Iterable[Item], *, full: bool = False, asked: str = "") -> Entries:
+    rows = [
+        Entry((_who_and_when(item),), item.text, " · ".join([item.id, *_place(item, asked), *_item_notes(item)]))
+        for item in items
+    ]
     return Entries(("who, when",), rows, full)
+
+
+def _place(item: Item, asked: str) -> list[str]:
+    """The scope of a memory that is not of the one asked itself."""
+    return [item.scope.text] if asked and item.scope and item.scope != Scope.parse(asked).alone else []
 
 
 def mention_entries(mentions: Iterable[Mention], *, full: bool = False) -> Entries:

@@ -116,7 +116,7 @@ class MemoryFiles:
 
     def versions(self, path: str) -> list[MemoryFile]:
         """Every version of a file, oldest first."""
-        return list(_read(self._memory.history(self._scope, self.get(path).id)))
+        return list(_read(self._memory.history(self._scope, self.get(path).id, exact=True)))
 
     def _replace(self, file: MemoryFile, place: str, text: str) -> bool:
         """Put a new version in the place of the one that was read. Return False if another one took it meanwhile."""
@@ -137,7 +137,7 @@ class MemoryFiles:
         """Forget these files, or none of them: return False if somebody else has forgotten one."""
         try:
             if ids := [file.id for file in files]:
-                self._memory.forget(self._scope, ids, may_return=True)
+                self._memory.forget(self._scope, ids, may_return=True, exact=True)
         except NotFoundError:
             return False
         return True
@@ -145,12 +145,12 @@ class MemoryFiles:
     def _free_id(self, place: str) -> str:
         """The path itself, so that two who make it at once meet; with a number if a file that was moved away has it."""
         ids = (f"{place}//{number}" if number else place for number in count())
-        return next(id for id in ids if not self._memory.get_many(self._scope, [id]))
+        return next(id for id in ids if not self._memory.get_many(self._scope, [id], exact=True))
 
     def _atoms(self) -> Iterator[Atom]:
         after = ""
         while True:
-            page = self._memory.list(self._scope, kinds=["fact"], labels=[LABEL], limit=_PAGE, after=after)
+            page = self._memory.list(self._scope, kinds=["fact"], labels=[LABEL], limit=_PAGE, after=after, exact=True)
             yield from (item for item in page.items if isinstance(item, Atom))
             if not (after := page.next):
                 return

@@ -29,7 +29,7 @@ def latest_messages(memory: Memory, scope: ScopeLike, field: str) -> Iterator[Me
     """The messages with this field, the latest first."""
     after = ""
     while True:
-        page = memory.list(scope, kinds=["message"], newest=True, limit=_PAGE, after=after)
+        page = memory.list(scope, kinds=["message"], newest=True, limit=_PAGE, after=after, exact=True)
         yield from (item for item in page.items if isinstance(item, Message) and field in item.metadata)
         if not (after := page.next):
             return
@@ -38,7 +38,7 @@ def latest_messages(memory: Memory, scope: ScopeLike, field: str) -> Iterator[Me
 def forget_message(memory: Memory, scope: ScopeLike, id: str) -> bool:
     """Forget a message, with what was learned from it; False if somebody else has forgotten it."""
     try:
-        return id in memory.forget(scope, id, may_return=True).messages
+        return id in memory.forget(scope, id, may_return=True, exact=True).messages
     except NotFoundError:
         return False
 
@@ -47,7 +47,7 @@ def forget_messages(memory: Memory, scope: ScopeLike, field: str) -> None:
     """Forget all messages with this field, with what was learned from them."""
     while ids := [message.id for message in latest_messages(memory, scope, field)]:
         try:
-            memory.forget(scope, ids, may_return=True)
+            memory.forget(scope, ids, may_return=True, exact=True)
             return
         except NotFoundError:  # somebody else has forgotten one of them: none is gone yet
             continue

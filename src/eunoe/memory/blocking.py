@@ -350,14 +350,18 @@ class Memory(Inspection, Amendment):
         memory_types: Iterable[MemoryType] = (),
         limit: int = 10,
         recipe: RecipeName | Recipe | int = "default",
+        exact: bool = False,
     ) -> Hits:
         """Recall as a conversation may do it: in all the memory that its context shows, and in nothing else.
+
+        A user's scope without a session or thread is no conversation: it means everything within.
 
         Args:
             query: one question or several; a memory counts by the one that it answers best.
             users: who is present, as in `context`.
             memory_types: some of "session", "user" and "collective"; all of them if none is named.
             recipe: as in `recall`; one that reranks, such as "thorough", does so once for each question.
+            exact: what the context of this scope shows, where a user's would mean everything within.
 
         >>> with eunoe.open(":memory:") as memory:
         ...     _ = memory.remember("agent=cook/user=anna", "Anna is allergic to peanuts.")
@@ -370,7 +374,7 @@ class Memory(Inspection, Amendment):
         owner = self._guard.scope(scope, "read")
         types = tuple(as_list(memory_types, "memory_types"))
         checked = as_list(query, "query"), check_users(users), types, limit, recipe
-        request = parse_lookup_request(owner, *checked, self._guard.bounds)
+        request = parse_lookup_request(owner, *checked, self._guard.bounds, exact)
         return self._guard.redact(self._engine.run(self._engine.look_up, request))
 
     def form(self, scope: ScopeLike, *, force: bool = True) -> FormReport:

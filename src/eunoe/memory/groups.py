@@ -422,9 +422,9 @@ class Admin(Group):
         self._guard.allow("admin")
         return self._engine.run(self._engine.models.check)
 
-    def access_counts(self, scope: ScopeLike, ids: Iterable[str]) -> dict[str, Access]:
+    def access_counts(self, scope: ScopeLike, ids: Iterable[str], *, exact: bool = False) -> dict[str, Access]:
         """Return how often memories were recalled, and when last."""
-        owner, wanted = self._guard.scope(scope, "read"), check_names(as_list(ids, "ids"), "ids")
+        owner, wanted = self._guard.reach(scope, "read", exact), check_names(as_list(ids, "ids"), "ids")
         counts = self._engine.run(self._engine.access.counts, owner, wanted)
         return {id: Access(count.times, count.last) if count else Access() for id, count in counts.items()}
 

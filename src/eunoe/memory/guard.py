@@ -70,8 +70,11 @@ class Guard:
         return self._within(parsed)
 
     def reaches(self, scopes: Scopes, right: Right, exact: bool = False) -> list[Scope]:
-        """Return what one scope or several mean, as `reach` does; one that is out of bounds refuses them all."""
-        return list(dict.fromkeys(self.reach(scope, right, exact) for scope in parse_scopes(scopes)))
+        """Return what one scope or several mean, as `reach` does, each once; one that is out of bounds refuses them
+        all."""
+        meant = list(dict.fromkeys(self.reach(scope, right, exact) for scope in parse_scopes(scopes)))
+        wide = [scope for scope in meant if scope.within]
+        return [scope for scope in meant if not any(each != scope and each.covers(scope) for each in wide)]
 
     def keys(self, keys: Mapping[str, str], right: Right) -> Mapping[str, str]:
         """Return keys that scopes are to have, with the tenant."""

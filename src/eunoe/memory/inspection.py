@@ -184,9 +184,9 @@ class Inspection:
         ...     [item.text for item in memory.recent().items], [item.text for item in memory.recent(user="anna").items]
         (['Ben likes coffee.', 'Anna likes tea.'], ['Anna likes tea.'])
         """
-        asked = _parse_within(within, keys)
+        asked, bounds = _parse_within(within, keys), self._guard.bounds
         if asked is None:
-            whole = self._guard.bounds.narrowed(self._guard.keys({}, "read"))
+            whole = bounds.narrowed(self._guard.keys({}, "read"))
             scopes = whole and [scope.everything for scope in whole]
         else:
             scopes = [self._guard.reach(asked, "read", exact)]
@@ -199,7 +199,7 @@ class Inspection:
             reviewed=in_review is False,
             limit=check_count(limit, "limit", most=_MAX_PAGE),
         )
-        return self._guard.redact(self._engine.run(recent_page, self._engine.store, scopes, query, after))
+        return self._guard.redact(self._engine.run(recent_page, self._engine.store, scopes, query, after, bounds))
 
     def review(
         self, scope: ScopeLike, ids: str | Iterable[str], keep: bool = True, *, exact: bool = False

@@ -30,17 +30,17 @@ class WordMatches(NamedTuple):
     alike: list[Hit]
 
 
-def find_words(memory: Memory, scope: Scope, words: str) -> WordMatches:
+def find_words(memory: Memory, scope: Scope, words: str, *, exact: bool = False) -> WordMatches:
     """Find what has all these words by their stems, or whose person has them for a name. Closed versions count too."""
     found: list[Item] = []
     has_words, after = _matcher(words), ""
     while True:
-        page = memory.list(scope, limit=_PAGE, after=after, retired=True)
+        page = memory.list(scope, limit=_PAGE, after=after, retired=True, exact=exact)
         found += filter(has_words, page.items)
         if not (after := page.next):
             break
     places = {(item.scope, item.id) for item in found}
-    hits = memory.recall(scope, words, limit=_MAX_ALIKE + min(len(found), _PAGE))
+    hits = memory.recall(scope, words, limit=_MAX_ALIKE + min(len(found), _PAGE), exact=exact)
     alike = [hit for hit in hits if (hit.scope, hit.id) not in places]
     return WordMatches(found, alike[:_MAX_ALIKE])
 

@@ -59,7 +59,7 @@ class Audience:
     def asked_in(self, memory_types: Sequence[MemoryType]) -> list[Scope]:
         """The same for a question: of a user's scope that is no conversation, everything within."""
         scopes, whole = self.searched_in(memory_types), self.scope.everything
-        if self.scope not in scopes or "user" not in self.scope.pairs or _is_conversation(self.scope):
+        if self.scope not in scopes or "user" not in self.scope.pairs or is_conversation(self.scope):
             return scopes
         return [whole, *(scope for scope in scopes if not whole.covers(scope))]
 
@@ -106,7 +106,7 @@ def _present_users(store: Store, scope: Scope, stream: StreamState | None, users
     """Everyone who takes part: named by the conversation, by the caller, or by a message of the log; also of the log
     of the same session that is kept under no user."""
     shared = None
-    if _is_conversation(scope) and "user" in scope.pairs:
+    if is_conversation(scope) and "user" in scope.pairs:
         shared = store.stream(scope.only([key for key in scope.pairs if key != "user"]))
     sessions = [load_session(store, each) for each in (stream, shared)]
     spoke = [user for session in sessions if session for user in session.users]
@@ -114,7 +114,7 @@ def _present_users(store: Store, scope: Scope, stream: StreamState | None, users
     return tuple(dict.fromkeys([*own, *users, *spoke]))
 
 
-def _is_conversation(scope: Scope) -> bool:
+def is_conversation(scope: Scope) -> bool:
     return "session" in scope.pairs or "thread" in scope.pairs
 
 
@@ -137,7 +137,7 @@ def _earlier_sessions(store: Store, conversation: Scope, shown: Sequence[Target]
 def _is_earlier(store: Store, stream: StreamState, conversation: Scope, user: str) -> bool:
     """A session that this user had alone, with the same agent, in the same tenant or project."""
     scope = stream.scope
-    if scope == conversation or not _is_conversation(scope) or _outer_keys(scope) != _outer_keys(conversation):
+    if scope == conversation or not is_conversation(scope) or _outer_keys(scope) != _outer_keys(conversation):
         return False
     return _present_users(store, scope, stream, ()) == (user,)
 

@@ -120,7 +120,7 @@ class ContextBuilder:
 
     def _near_scopes(self, request: ContextRequest) -> tuple[str, ...]:
         with self._store.reading():
-            return near_scope_notes(self._store, [request.scope], request.bounds)
+            return near_scope_notes(self._store, [request.scope], request.bounds, is_one=True)
 
     def _static(self, request: ContextRequest, audience: Audience, looks_up: bool) -> StaticContext:
         style, budget = STYLES[request.format], request.static_budget(looks_up)

@@ -10,7 +10,7 @@ from eunoe.model.choices import MEMORY_TYPES, MemoryType
 from eunoe.model.hit import Hit
 from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
-from eunoe.model.validation import check_choices, check_count, check_names
+from eunoe.model.validation import check_choices, check_count, check_flag, check_names
 from eunoe.recall.audience import find_audience
 from eunoe.recall.lookup_query import cut_middle, is_reaction
 from eunoe.recall.ranking_recipes import Recipe, divide_budget
@@ -36,6 +36,7 @@ class LookupRequest:
     recipe: Recipe
     bounds: Bounds = NO_BOUNDS
     """What may be looked at beside the conversation's own scope."""
+    exact: bool = False
 
 
 def parse_lookup_request(
@@ -46,6 +47,7 @@ def parse_lookup_request(
     limit: int,
     recipe: RecipeLike = "default",
     bounds: Bounds = NO_BOUNDS,
+    exact: bool = False,
 ) -> LookupRequest:
     questions = check_names(queries, "query")
     if not questions:
@@ -58,13 +60,14 @@ def parse_lookup_request(
         limit=min(check_count(limit, "limit"), _MAX_LIMIT),
         recipe=find_recipe(recipe),
         bounds=bounds,
+        exact=check_flag(exact, "exact"),
     )
 
 
 def look_up(searcher: Searcher, access: AccessLog, request: LookupRequest) -> list[Hit]:
     """What bears on one of several questions, best first, among what the audience may see."""
     audience = find_audience(searcher.store, request.scope, request.users, request.bounds)
-    scopes = audience.asked_in(request.memory_types)
+    scopes = (audience.searched_in if request.exact else audience.asked_in)(request.memory_types)
     recipe = divide_budget(request.recipe, len(request.queries))
     found: list[Hit] = []
     for query in request.queries if scopes else ():

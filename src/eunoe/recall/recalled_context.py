@@ -16,7 +16,7 @@ from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.source import SourcePlace, source_place
 from eunoe.model.turn import read_turns
-from eunoe.recall.audience import Audience
+from eunoe.recall.audience import Audience, is_conversation
 from eunoe.recall.context_request import ContextRequest
 from eunoe.recall.floor import shift
 from eunoe.recall.lookup_query import is_reaction
@@ -241,6 +241,11 @@ def _is_recent(record: Record, audience: Audience) -> bool:
     return record.position >= stream.position - RECENT_MESSAGES
 
 
+def _is_in_window(record: Record, audience: Audience) -> bool:
+    """Whether the host has it in its own history. What is no conversation has none."""
+    return is_conversation(audience.scope) and _is_recent(record, audience)
+
+
 def _fill(
     builder: TextBuilder, style: Style, request: ContextRequest, candidates: Iterable[_Candidate], limit: int
 ) -> tuple[list[_Candidate], bool]:
@@ -282,7 +287,9 @@ class _Chooser:
         self._static = static
         self._known = {normalize(request.message), *static.sentences}
         self._formed = _texts_by_source(static.notes)
-        shown = [hit for hit in result.hits if hit.scope in audience.visible and not _is_recent(hit.record, audience)]
+        shown = [
+            hit for hit in result.hits if hit.scope in audience.visible and not _is_in_window(hit.record, audience)
+        ]
         threshold = shown_threshold(request.recipe, result.reranked, result.floor_shift)
         self._messages = messages_by_place(shown)
         news = list(dropwhile(lambda hit: self._is_static(hit) or self._news(hit) is None, shown))

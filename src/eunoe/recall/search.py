@@ -1,7 +1,7 @@
 """The search: from a checked request to hits, in one consistent view of the store, each thing once."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
@@ -76,6 +76,7 @@ class Searcher:
         with self.indexes.borrow(scopes, needs_graph, needs_metadata) as held:
             indexes = [each.index for each in held]
             owners = {stream: scope for each in held for stream, scope in each.owners.items()}
+            asked = [each.scope for each in held]
             notes = self._notes(request, indexes)
             model, vector = _usable_vector(indexes, request, question)
             embedder = self.embedder.embedder
@@ -87,14 +88,14 @@ class Searcher:
                 recipe=recipe,
                 filter=request.filter,
                 now=request.now,
-                limit=max(depth, request.limit * min(len(owners), 2) + _SPARE),
+                limit=max(depth, request.limit * (2 if any(scope.within for scope in asked) else 1) + _SPARE),
                 synonyms=synonyms,
                 model=model,
             )
             cosines = _part_cosines(indexes, candidates, vector) if judge else {}
             rise = floor_shift(indexes, request.query, request.now, synonyms) if judge else 0.0
             if not depth or not candidates:
-                hits = _limited(self._hits(owners, candidates, fold), request)
+                hits = _limited(self._hits(asked, owners, candidates, fold), request)
                 notes += self._damage_notes(owners)
                 return SearchResult(hits, notes=notes, part_cosines=cosines, floor_shift=rise)
             records = self._records(candidates)
@@ -110,7 +111,7 @@ class Searcher:
         except EunoeError as error:
             fault = error
             notes += (f"not read by the reranker: {error}",)
-        hits = _limited(self._hits(owners, candidates, fold, records), request)
+        hits = _limited(self._hits(asked, owners, candidates, fold, records), request)
         return SearchResult(hits, read > 0, fault, notes, cosines, rise)
 
     def _notes(self, request: RecallRequest, indexes: Sequence[StreamIndex]) -> tuple[str, ...]:
@@ -152,20 +153,23 @@ class Searcher:
 
     def _hits(
         self,
+        asked: Sequence[Scope],
         owners: Mapping[int, Scope],
         candidates: Sequence[Candidate],
         fold: bool,
         records: Mapping[int, Record] | None = None,
     ) -> Iterator[Hit]:
+        shown: dict[Hashable, Scope] = {}
         for start in range(0, len(candidates), _PAGE_SIZE):
             page = candidates[start : start + _PAGE_SIZE]
             known = self._records(page) if records is None else records
             # An index may be newer than this snapshot: what is not in it yet is left to the next recall.
-            hits = [
-                Hit(known[seq], owners[known[seq].stream], score, why) for _, seq, _, score, why in page if seq in known
+            found = [
+                (asked[place], Hit(known[seq], owners[known[seq].stream], score, why))
+                for place, seq, _, score, why in page
+                if seq in known
             ]
-            if len(owners) > 1:
-                hits = _without_copies(hits)
+            hits = [hit for scope, hit in found if _is_first(hit, scope, shown)]
             yield from _fold_quotes(hits) if fold and len({hit.record.kind for hit in hits}) > 1 else hits
 
 
@@ -231,12 +235,13 @@ def _limited(hits: Iterator[Hit], request: RecallRequest) -> list[Hit]:
     return kept
 
 
-def _without_copies(hits: Iterable[Hit]) -> list[Hit]:
-    """Each atom once, though a conversation and its user keep the same."""
-    best: dict[str | int, Hit] = {}
-    for hit in hits:
-        best.setdefault(hit.record.seq if hit.kind == "message" else hit.record.text, hit)
-    return list(best.values())
+def _is_first(hit: Hit, asked: Scope, shown: dict[Hashable, Scope]) -> bool:
+    """Whether it was not shown yet: two scopes may mean one record, and a conversation and its user keep the same."""
+    if hit.record.seq in shown:
+        return False
+    shown[hit.record.seq] = hit.scope
+    copy = (hit.scope.pairs.get("user"), hit.record.text)
+    return not asked.within or hit.kind == "message" or shown.setdefault(copy, hit.scope) == hit.scope
 
 
 def _fold_quotes(hits: Sequence[Hit]) -> list[Hit]:

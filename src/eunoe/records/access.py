@@ -9,8 +9,8 @@ from eunoe.errors import StoreError
 from eunoe.model.hit import Hit
 from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
+from eunoe.records.reading import find_records
 from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
 from eunoe.store.tables import AccessCount
 
 _BATCH_SIZE: Final = 256
@@ -70,8 +70,7 @@ class AccessLog:
         """Return how often these were recalled, by id; None for what never was."""
         self.save()
         with self._store.reading():
-            stream = self._store.stream(scope)
-            records = self._store.select(ItemQuery(stream.id, ids=ids)) if stream else []
+            records = find_records(self._store, scope, ids)
             counts = self._store.load(AccessCount, seq=[record.seq for record in records])
         by_seq = {count.seq: count for count in counts}
         return {record.id: by_seq.get(record.seq) for record in records}

@@ -18,15 +18,16 @@ _IMPERSONAL_KEYS: Final = frozenset({"agent", "app", "project", "shard"})
 """Their values name no person and may be shown to whoever did not name them."""
 
 
-def near_scope_notes(store: Store, scopes: Sequence[Scope], bounds: Bounds) -> tuple[str, ...]:
-    """A note for each scope that holds nothing while a near one within the bounds does."""
+def near_scope_notes(store: Store, scopes: Sequence[Scope], bounds: Bounds, is_one: bool = False) -> tuple[str, ...]:
+    """A note for each scope that holds nothing while a near one within the bounds does. Some verbs take one alone."""
     notes = []
     for scope in scopes:
         if not any(_holds_items(store, stream) for stream in streams_of(store, scope)):
             near = list(_near_scopes(store, scope.alone, bounds))
             if near:
                 named = ", ".join(dict.fromkeys(_masked_text(each, scope) for each in near[:_MAX_NAMED]))
-                hint = "" if scope.within or not any(map(scope.everything.covers, near)) else f", or write {scope}/*"
+                can_widen = not (is_one or scope.within or "user" in scope.pairs)
+                hint = f", or write {scope}/*" if can_widen and any(map(scope.everything.covers, near)) else ""
                 notes.append(
                     f"{scope.alone} holds nothing, but {named} does: name every key of the scope you mean{hint}"
                 )

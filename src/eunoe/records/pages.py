@@ -91,7 +91,9 @@ def _from_number(query: ItemQuery, cursor: int | None) -> ItemQuery:
     return query._replace(until=cursor - 1) if query.order == "newest" else query._replace(after=cursor)
 
 
-def recent_page(store: Store, scopes: Sequence[Scope] | None, query: ItemQuery, after: str) -> Page[Item]:
+def recent_page(
+    store: Store, scopes: Sequence[Scope] | None, query: ItemQuery, after: str, bounds: Bounds = NO_BOUNDS
+) -> Page[Item]:
     """The atoms of a query in the whole store, or in what these scopes mean, the latest first, from a cursor on."""
     limit = query.limit or 1
     query = query._replace(order="latest", limit=limit + 1, skip_damaged=True)
@@ -100,11 +102,12 @@ def recent_page(store: Store, scopes: Sequence[Scope] | None, query: ItemQuery, 
             query = query._replace(older_than=_parse_moment(store, after))
         records = store.select(query) if scopes is None else _select_latest(store, scopes, query)
         streams = store.streams(ids=list({record.stream for record in records}))
-        damage = [each for stream in streams for each in store.noticed(stream.id)]
+        notes = damage_notes(each for stream in streams for each in store.noticed(stream.id))
+        notes = notes if records or after or not scopes else near_scope_notes(store, scopes, bounds)
         shown, has_more = records[:limit], len(records) > limit
         next_page = f"{to_micros(shown[-1].recorded)}:{seal_number(store, shown[-1].seq)}" if has_more else ""
     owners = {stream.id: stream.scope for stream in streams}
-    return Page(tuple(record.item(owners[record.stream]) for record in shown), next_page, damage_notes(damage))
+    return Page(tuple(record.item(owners[record.stream]) for record in shown), next_page, notes)
 
 
 def _select_latest(store: Store, scopes: Sequence[Scope], query: ItemQuery) -> list[Record]:

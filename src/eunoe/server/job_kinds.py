@@ -83,9 +83,9 @@ def _embed(memory: Memory, job: Job, progress: Progress) -> Mapping[str, Any] | 
 
 def _apply_retention(memory: Memory, job: Job, progress: Progress) -> Mapping[str, Any] | None:
     scopes = [Scope.parse(job.scope)] if job.scope else [stream.scope for stream in memory.streams.list()]
-    archived = 0
+    archived, is_exact = 0, not job.scope or _is_exact(job)
     for done, scope in enumerate(scopes, 1):
-        archived += len(memory.streams.apply_retention(scope).archived)
+        archived += len(memory.streams.apply_retention(scope, exact=is_exact).archived)
         progress(done, len(scopes))
     return {"archived": archived} if archived else None
 
@@ -93,8 +93,12 @@ def _apply_retention(memory: Memory, job: Job, progress: Progress) -> Mapping[st
 def _export(memory: Memory, folder: Path, job: Job, progress: Progress) -> Mapping[str, Any]:
     folder.mkdir(mode=0o700, exist_ok=True)
     file = folder / f"{job.id}.jsonl"
-    lines = memory.admin.export(list(job.options["scopes"]), file, progress=progress)
+    lines = memory.admin.export(list(job.options["scopes"]), file, progress=progress, exact=_is_exact(job))
     return {"lines": lines, "bytes": file.stat().st_size}
+
+
+def _is_exact(job: Job) -> bool:
+    return bool(job.options.get("exact"))
 
 
 def _clean_up(exports: Path, job: Job, progress: Progress) -> None:

@@ -46,7 +46,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
 
 def said(memory: Memory, scope: str = "user=anna") -> list[str]:
     """The log of a scope, as role and words."""
-    return [f"{item.role}: {item.text}" for item in memory.list(scope, kinds=["message"]).items]
+    return [f"{item.role}: {item.text}" for item in memory.list(scope, kinds=["message"], exact=True).items]
 
 
 def recalled(request: list[BaseMessage]) -> list[str]:

@@ -82,7 +82,7 @@ def test_with_todos_summaries_retries_patches_checkpoints_streams_and_structure(
     assert chunks[-1]["structured_response"] == Menu(dish="rice")
     assert "rice is ready" in str(chunks[-1]["messages"])
     assert all(len(recalled(request)) == 1 for request in model.requests)
-    assert [item.text for item in memory.list("user=anna").items] == [FACT, "Anna gets rice."]
+    assert [item.text for item in memory.list("user=anna", exact=True).items] == [FACT, "Anna gets rice."]
     assert said(memory, SCOPE) == ["user: Cook for me.", "assistant: Asking the oven."]
 
 
@@ -124,7 +124,7 @@ def test_inside_a_deep_agent_beside_its_own_memory(question: Any, memory: Memory
     assert state["messages"][-1].text == page
     assert all(len(recalled(request)) == 1 for request in model.requests)
     assert said(memory, SCOPE) == ["user: Write a menu for me.", f"assistant: {page}"]
-    assert [item.text for item in memory.list("user=anna").items] == [FACT, "Anna gets rice."]
+    assert [item.text for item in memory.list("user=anna", exact=True).items] == [FACT, "Anna gets rice."]
     agent.invoke({"messages": [("user", "Thanks.")], **ANNA}, THREAD)
     assert len(said(memory, SCOPE)) == 4
 

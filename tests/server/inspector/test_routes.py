@@ -107,6 +107,21 @@ def test_a_scope_may_have_keys_like_options(live: LiveServer, key: str) -> None:
     assert [item["text"] for item in page["items"]] == [f"Text of {key}."]
 
 
+def test_a_user_is_seen_with_everything_within(live: LiveServer) -> None:
+    talk = "session=s1/user=within"
+    said = live.call("POST", "/v1/messages", {"scope": talk, "messages": ["Hello."]}, key=live.owner)
+    [receipt] = said.json["receipts"]
+    items = [{"text": "Said in a talk.", "id": "m", "source": [receipt["id"]], "pinned": True}]
+    live.call("POST", "/v1/memories", {"scope": talk, "items": items}, key=live.owner)
+    for scope in (talk, "user=within"):
+        glance = _get(live, "/inspector/glance", live.owner, scope=scope).json
+        assert [item["scope"] for item in glance["pinned"]] == [talk]
+        found = _get(live, "/inspector/item", live.owner, scope=scope, id="m").json
+        assert (found["item"]["scope"], len(found["versions"]), found["access"]["times"]) == (talk, 1, 0)
+        assert [source["item"]["text"] for source in found["sources"]] == ["Hello."]
+    assert _get(live, "/inspector/glance", live.owner, scope="session=s1/*").json["scopes"] == [talk]
+
+
 def _get(live: LiveServer, path: str, key: str, **query: str) -> Any:
     return live.call("GET", f"{path}?{urlencode(query)}", key=key)
 

@@ -84,13 +84,14 @@ async def test_a_scope_with_more_keys_is_within_reach(connect: Connect, memory):
 
 
 async def test_near_scopes_are_named_only_to_who_may_name_them(connect: Connect, memory):
-    memory.remember({"user": "anna", "agent": "cook"}, "Anna likes garlic.")
+    memory.remember("agent=cook", "Garlic burns at 180 degrees.")
+    asked = {"query": "garlic", "scope": "agent=cook/user=anna"}
     async with connect() as client:
-        narrow = await client.call_tool("recall", {"query": "garlic"})
+        narrow = await client.call_tool("recall", asked)
     async with connect(within=None) as client:
-        wide = await client.call_tool("recall", {"query": "garlic"})
-    assert "agent=cook" not in narrow.content[0].text
-    assert "agent=cook" in wide.content[0].text
+        wide = await client.call_tool("recall", asked)
+    assert "but agent=cook does" not in narrow.content[0].text
+    assert "but agent=cook does" in wide.content[0].text
 
 
 @pytest.mark.parametrize("cursor", ["-1", "1e3", "99999999999999999999", "0:0:0", "a", "0:", "１", "1:-1"])  # noqa: RUF001

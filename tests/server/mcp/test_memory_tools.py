@@ -76,18 +76,33 @@ async def test_what_was_forgotten_comes_back_only_on_purpose(connect: Connect, m
         assert (await call(client, "remember", text="Anna smokes.", again=True))["outcome"] == "stored"
 
 
-async def test_recall_looks_into_sessions_when_asked(connect: Connect, memory):
+async def test_a_users_scope_means_everything_within_unless_it_is_to_be_exact(connect: Connect, memory):
     memory.observe("session=s1/user=anna", ["The tower is 300 m high."])
     memory.observe("session=s1/user=bob", ["The tower of Bob is small."])
     memory.remember(ANNA, "Anna climbed the tower.")
     async with connect() as client:
-        assert len((await call(client, "recall", query="tower"))["memories"]) == 1
-        found = (await call(client, "recall", query="tower", sessions=True))["memories"]
-        (said,) = [row for row in found if row["kind"] == "message"]
-        assert len(found) == 2
-        assert said["scope"] == "session=s1/user=anna"
-        (whole,) = (await call(client, "get", ids=[said["id"]], scope=said["scope"]))["memories"]
-    assert whole["text"] == "The tower is 300 m high."
+        for name, asked in (("recall", {"query": "tower"}), ("list", {})):
+            assert len((await call(client, name, **asked, exact=True))["memories"]) == 1
+            found = (await call(client, name, **asked))["memories"]
+            (said,) = [row for row in found if row["kind"] == "message"]
+            assert len(found) == 2
+            assert said["scope"] == "session=s1/user=anna"
+        for scope in (said["scope"], "user=anna"):
+            (whole,) = (await call(client, "get", ids=[said["id"]], scope=scope))["memories"]
+            assert whole["text"] == "The tower is 300 m high."
+        assert "no memory" in await refusal(client, "get", ids=[said["id"]], exact=True)
+        assert "no memory" in await refusal(client, "forget", ids=[said["id"]], exact=True)
+        assert (await call(client, "forget", ids=[said["id"]]))["removed"] == 1
+    assert [str(item.scope) for item in memory.list("user=bob").items] == ["session=s1/user=bob"]
+
+
+async def test_everything_within_an_agent_is_said_in_so_many_words(connect: Connect, memory):
+    memory.remember("agent=cook/user=ben", "Ben likes garlic.")
+    async with connect(within=None) as client:
+        found = await client.call_tool("recall", {"query": "garlic", "scope": "agent=cook"})
+        assert "write agent=cook/*" in found.content[0].text
+        (row,) = (await call(client, "recall", query="garlic", scope="agent=cook/*"))["memories"]
+        assert row["scope"] == "agent=cook/user=ben"
 
 
 @pytest.mark.parametrize("max_tokens", [200, 500, 2000])

@@ -11,6 +11,7 @@ from eunoe.discussion.atoms import NOTHING, is_nothing, own_source
 from eunoe.discussion.model import Chunk
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
+from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
 
@@ -92,7 +93,7 @@ def revivable(record: ChunkRecord, records: Records) -> list[str]:
 def _open_atoms(memory: Memory, scope: Scope, kind: str) -> Iterable[Atom]:
     after = ""
     while True:
-        page = memory.list(scope, kinds=("observation", "fact"), labels=[kind, NOTHING], limit=_PAGE, after=after)
+        page = memory.list(scope, kinds=ATOM_KINDS, labels=[kind, NOTHING], limit=_PAGE, after=after, exact=True)
         found = (item for item in page.items if isinstance(item, Atom))
         yield from (atom for atom in found if atom.label == kind or atom.metadata["chunk"]["kind"] == kind)
         if not (after := page.next):

@@ -77,7 +77,7 @@ class ChunkRun:
 
     def _is_as_planned(self, work: ChunkWork) -> bool:
         """Whether nobody has made the chunk since the plan: asked under the lease, so that the answer stays true."""
-        found = self.memory.get_many(self.scope, [memory_id(work.chunk, 1)])
+        found = self.memory.get_many(self.scope, [memory_id(work.chunk, 1)], exact=True)
         made = [each for each in found if isinstance(each, Atom) and each.retired is None and is_made(each, utc_now())]
         known = [atom.id for atom in work.record.atoms] if work.record else []
         if not made:

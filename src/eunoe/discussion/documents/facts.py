@@ -66,7 +66,7 @@ def of_one_kind(facts: Sequence[Fact]) -> list[Fact]:
 def past_text(memory: Memory, scope: Scope, id: str, digest: str) -> str:
     """What a memory said when it had this digest; empty if that is forgotten."""
     try:
-        versions = memory.history(scope, id)
+        versions = memory.history(scope, id, exact=True)
     except NotFoundError:
         return ""
     return next((text for text in map(_text, versions) if text_digest(text) == digest), "")

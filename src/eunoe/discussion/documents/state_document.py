@@ -90,7 +90,7 @@ class StateDocument:
     def history(self) -> list[Atom]:
         """All versions, oldest first."""
         current = self._current()
-        return self._memory.history(self._scope, current.id) if current else []
+        return self._memory.history(self._scope, current.id, exact=True) if current else []
 
     def write(self, text: str, author: str = HAND) -> None:
         """Put a text in place of the document."""

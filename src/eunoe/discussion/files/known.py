@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from eunoe.discussion.atoms import is_in_force, read_chunk_memory, read_keyword_memory
 from eunoe.discussion.files.keyword_rows import row_content, row_number, write_row
@@ -47,7 +47,8 @@ def all_atoms(memory: Memory, scope: Scope, label: str, retired: bool = False) -
     """All atoms with a label, also those that have expired; with `retired` former versions too."""
     after = ""
     while True:
-        page = memory.list(scope, kinds=ATOM_KINDS, labels=[label], limit=_PAGE, after=after, retired=retired)
+        how: Any = {"kinds": ATOM_KINDS, "labels": [label], "retired": retired, "exact": True}
+        page = memory.list(scope, limit=_PAGE, after=after, **how)
         yield from (item for item in page.items if isinstance(item, Atom))
         if not (after := page.next):
             return

@@ -48,7 +48,7 @@ class ImportRecord:
 
 def read_record(memory: Memory, scope: Scope) -> ImportRecord:
     """The record of a discussion; an empty one if nothing was imported."""
-    for item in memory.get_many(scope, [_ID]):
+    for item in memory.get_many(scope, [_ID], exact=True):
         if isinstance(item, Atom):
             fields = dict(item.metadata)
             hashes = tuple(LoggedHash(*each) for each in fields.get("hashes", ()))

@@ -41,7 +41,7 @@ def read_end(memory: Memory, scope: Scope, count: int) -> LogContent:
     Those that were added one after the other at the end stand there; if one is out of line, what comes before it is
     not known.
     """
-    page = memory.list(scope, kinds=["message"], limit=count, newest=True, retired=True)
+    page = memory.list(scope, kinds=["message"], limit=count, newest=True, retired=True, exact=True)
     end: list[Message] = []
     for item in page.items:
         if not isinstance(item, Message) or _is_prompt(item):
@@ -56,7 +56,7 @@ def read_end(memory: Memory, scope: Scope, count: int) -> LogContent:
 def _all_messages(memory: Memory, scope: Scope) -> Iterator[Message]:
     after = ""
     while True:
-        page = memory.list(scope, kinds=["message"], limit=_PAGE, after=after, retired=True)
+        page = memory.list(scope, kinds=["message"], limit=_PAGE, after=after, retired=True, exact=True)
         yield from (item for item in page.items if isinstance(item, Message))
         if not (after := page.next):
             return

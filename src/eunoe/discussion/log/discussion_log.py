@@ -135,7 +135,8 @@ class DiscussionLog:
         if not prompts:
             return
         named = {_derive_id("prompt", prompt.key): prompt for prompt in prompts}
-        known = {item.id: item.retired is not None for item in self._memory.get_many(self._scope, list(named))}
+        found = self._memory.get_many(self._scope, list(named), exact=True)
+        known = {item.id: item.retired is not None for item in found}
         items = [_item(id, named[id]) for id in named if id not in known]
         receipts = self._memory.observe(self._scope, items) if items else []
         new = [receipt.id for receipt in receipts if receipt.outcome != "forgotten"]

@@ -49,7 +49,7 @@ def search_discussions(
     """
     most = max(_LEAST_CANDIDATES, 3 * check_count(limit, "limit"))
     words = check_text(query, "query").replace(";", " ")
-    turns = memory.recall(list(scopes), query, kinds=["message"], limit=most, now=now)
+    turns = memory.recall(list(scopes), query, kinds=["message"], limit=most, now=now, exact=True)
     memories = search_keyword_memories(memory, scopes, KeywordQuery(keywords=words, limit=most))
     return _Ranking(turns, memories).best(limit)
 

@@ -155,7 +155,13 @@ class _Search:
             return None
         try:
             found = self._memory.recall(
-                list(self._scopes), question, kinds=["fact"], labels=[KEYWORD_MEMORY], recipe="dense", limit=most
+                list(self._scopes),
+                question,
+                kinds=["fact"],
+                labels=[KEYWORD_MEMORY],
+                recipe="dense",
+                limit=most,
+                exact=True,
             )
         except EmbedderError as error:
             _LOGGER.warning("keyword search: no vectors (%s), so that only words count", type(error).__name__)

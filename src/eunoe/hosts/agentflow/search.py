@@ -48,13 +48,15 @@ class Search:
             kinds=KINDS,
             where=self.where,
             recipe=_RECIPES.get(self.strategy, "default"),
+            exact=True,
         )
         results = [result_of(hit.item, self._score(hit)) for hit in hits]
         return self._fit(sorted(results, key=_moment if is_temporal else _score_of, reverse=True))
 
     def _newest(self, memory: Memory, scopes: Sequence[Scope]) -> list[MemorySearchResult]:
         """All that the filters let through, newest first: a blank query asks for nothing else."""
-        pages = [memory.list(scope, kinds=KINDS, where=self.where, limit=self.limit, newest=True) for scope in scopes]
+        how: Any = {"kinds": KINDS, "where": self.where, "limit": self.limit, "newest": True, "exact": True}
+        pages = [memory.list(scope, **how) for scope in scopes]
         return sorted((result_of(item) for page in pages for item in page.items), key=_moment, reverse=True)
 
     def _score(self, hit: Hit) -> float:

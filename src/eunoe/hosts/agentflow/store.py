@@ -197,7 +197,7 @@ class EunoeStore(BaseStore):
     def delete(self, config: Config, memory_id: str, **kwargs: Any) -> bool:  # type: ignore[override]
         """Remove a memory for good. Raise UnknownMemoryError if it is not there."""
         atom = self._find_own(config, memory_id)
-        self.memory.forget(_owner(atom), atom.id, may_return=True)
+        self.memory.forget(_owner(atom), atom.id, may_return=True, exact=True)
         return True
 
     def forget_memory(self, config: Config, **kwargs: Any) -> int:
@@ -259,26 +259,27 @@ class EunoeStore(BaseStore):
         """Write the next version of a memory. False if somebody else has written one since the old was read."""
         kept = {name: getattr(old, name) for name in _KEPT_FIELDS}
         receipt = self.memory.remember(_owner(old), id=old.id, replace=True, again=True, **kept, **fields)
-        past = self.memory.get_many(_owner(old), [receipt.closed]) if _stored_id(receipt) and receipt.closed else []
+        closed = [receipt.closed] if _stored_id(receipt) and receipt.closed else []
+        past = self.memory.get_many(_owner(old), closed, exact=True)
         return all(isinstance(item, Atom) and is_same(item, old.text, old.metadata) for item in past)
 
     def _join_updates(self, scope: Scope, id: str) -> None:
         """Bring together what was written at the same time. Who writes last sees all, so that nothing is lost."""
         while True:
-            versions = self.memory.history(scope, id)
+            versions = self.memory.history(scope, id, exact=True)
             fields = repeat_updates(versions)
             if is_same(versions[-1], **fields) or self._replace(versions[-1], fields):
                 return
 
     def _forget_all(self, scopes: list[Scope]) -> int:
         count = sum(len(self._list(scope, None)) for scope in scopes)
-        self.memory.forget(tuple(scopes), everything=True, may_return=True)
+        self.memory.forget(tuple(scopes), everything=True, may_return=True, exact=True)
         return count
 
     def _forget_some(self, scope: Scope, where: Fields) -> int:
         ids = [atom.id for atom in self._list(scope, where)]
         if ids:
-            self.memory.forget(scope, ids, may_return=True)
+            self.memory.forget(scope, ids, may_return=True, exact=True)
         return len(ids)
 
     def _scopes(self, config: Config, *, writing: bool = False) -> list[Scope]:
@@ -289,7 +290,7 @@ class EunoeStore(BaseStore):
 
     def _find(self, scopes: Iterable[Scope], memory_id: str) -> Atom | None:
         for scope in scopes:
-            for item in self.memory.get_many(scope, [str(memory_id)]):
+            for item in self.memory.get_many(scope, [str(memory_id)], exact=True):
                 if isinstance(item, Atom) and item.retired is None:
                     return item
         return None
@@ -306,7 +307,7 @@ class EunoeStore(BaseStore):
         after = ""
         while limit is None or len(atoms) < limit:
             size = _PAGE if limit is None else min(limit - len(atoms), _PAGE)
-            page = self.memory.list(scope, kinds=KINDS, where=where, limit=size, after=after)
+            page = self.memory.list(scope, kinds=KINDS, where=where, limit=size, after=after, exact=True)
             atoms += [item for item in page.items if isinstance(item, Atom)]
             after = page.next
             if not after:

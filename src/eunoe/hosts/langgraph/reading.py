@@ -60,14 +60,14 @@ class Reader:
 
     def get(self, namespace: Namespace, key: str) -> FoundAtom | None:
         """The item of a namespace with this key."""
-        for atom in self._memory.get_many(self._names.scope(namespace), [id_of(key)]):
+        for atom in self._memory.get_many(self._names.scope(namespace), [id_of(key)], exact=True):
             if is_item(atom) and not (self._omits_expired and is_expired(atom, utc_now())):
                 return FoundAtom(atom, namespace)
         return None
 
     def find(self, scope: Scope, ids: Sequence[str]) -> dict[str, Atom]:
         """The items of a scope with these ids, whether their time is over or not."""
-        return {atom.id: atom for atom in self._memory.get_many(scope, ids) if is_item(atom)}
+        return {atom.id: atom for atom in self._memory.get_many(scope, ids, exact=True) if is_item(atom)}
 
     def _visible(self, atoms: Iterable[Any]) -> Iterator[Atom]:
         """Those that hold an item that may be seen."""
@@ -97,7 +97,7 @@ class Reader:
         """All that a scope holds, a page at a time."""
         after = ""
         while True:
-            page = self._memory.list(scope, kinds=["fact"], limit=size, after=after, where=where)
+            page = self._memory.list(scope, kinds=["fact"], limit=size, after=after, where=where, exact=True)
             yield from page.items
             if not (after := page.next):
                 return
@@ -120,7 +120,7 @@ class Reader:
             how |= {"recipe": "dense", "labels": [INDEXED], "vector": queries[op.query or ""]}
         limit = op.offset + op.limit + 1
         while True:
-            hits = self._memory.recall(scopes, op.query or "", limit=limit, **how)
+            hits = self._memory.recall(scopes, op.query or "", limit=limit, exact=True, **how)
             has_more = len(hits) == limit
             yield from self._by_cosine(hits, has_more) if self._index else _scores(hits)
             if not has_more:
@@ -160,7 +160,7 @@ class Reader:
     def age(self, namespace: Namespace) -> str:
         """When the first item of a namespace came; empty if none has."""
         if (known := self._ages.get(namespace)) is None:
-            first = self._memory.list(self._names.scope(namespace), kinds=["fact"], limit=1).items
+            first = self._memory.list(self._names.scope(namespace), kinds=["fact"], limit=1, exact=True).items
             known = next((since_of(atom) for atom in first if is_item(atom)), "")
             if known:
                 self.note_age(namespace, known)

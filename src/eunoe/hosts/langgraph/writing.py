@@ -56,7 +56,7 @@ class Writer:
         return item
 
     def _forget(self, scope: Scope, ids: Sequence[str]) -> None:
-        self._memory.forget(scope, ids, may_return=True)
+        self._memory.forget(scope, ids, may_return=True, exact=True)
 
     def refresh(self, found: Iterable[FoundAtom]) -> None:
         """Have items that were read live on for as long as they were given."""

@@ -198,7 +198,7 @@ class Memory:
         current = self._find(memory_id)
         if current is None:
             raise not_found(memory_id)
-        self._memory.forget(scope_of(current), current.id, may_return=True)
+        self._memory.forget(scope_of(current), current.id, may_return=True, exact=True)
         mark_deleted(self._memory, current)
         return {"message": "Memory deleted successfully!"}
 
@@ -218,7 +218,7 @@ class Memory:
     def history(self, memory_id: str) -> list[dict[str, Any]]:
         """Return what happened to a memory, oldest first."""
         if (current := self._find(memory_id)) is not None:
-            return to_rows(memory_id, self._memory.history(scope_of(current), current.id))
+            return to_rows(memory_id, self._memory.history(scope_of(current), current.id, exact=True))
         place = from_id(memory_id) if isinstance(memory_id, str) else None
         return deletion_rows(self._memory, memory_id, *place) if place else []
 
@@ -264,7 +264,15 @@ class Memory:
             hit
             for scopes, where in (groups if most else [])
             for hit in self._memory.recall(
-                scopes, query, limit=most, kinds=ATOM_KINDS, where=where, now=now, recipe=recipe, expired=expired
+                scopes,
+                query,
+                limit=most,
+                kinds=ATOM_KINDS,
+                where=where,
+                now=now,
+                recipe=recipe,
+                expired=expired,
+                exact=True,
             )
         ]
         return sorted(hits, key=lambda hit: hit.score, reverse=True)[:most]
@@ -286,7 +294,7 @@ class Memory:
             for receipt, draft in zip(receipts, items, strict=True)
             if receipt.outcome == "stored" or (receipt and self._renew(owner, receipt.id, draft))
         ]
-        scope = scope_of(self._memory.get(owner, new[0][0])) if new else owner  # it may have got a tenant
+        scope = scope_of(self._memory.get(owner, new[0][0], exact=True)) if new else owner  # it may have got a tenant
         return [_event(scope, id, draft) for id, draft in new]
 
     def _renew(self, owner: Scope, id: str, draft: Draft) -> bool:
@@ -316,7 +324,7 @@ class Memory:
         )
 
     def _is_known(self, owner: Scope, text: str) -> bool:
-        near = self._memory.recall(owner, text, limit=_SAME, kinds=ATOM_KINDS)
+        near = self._memory.recall(owner, text, limit=_SAME, kinds=ATOM_KINDS, exact=True)
         return any(hit.text == text for hit in near)
 
     def _find(self, memory_id: object) -> Atom | None:
@@ -333,7 +341,7 @@ class Memory:
 
     def _get(self, scope: Scope, id: str) -> Atom | None:
         try:
-            item = self._memory.get(scope, id)
+            item = self._memory.get(scope, id, exact=True)
         except (NotFoundError, AccessError, InputError):
             return None
         return item if isinstance(item, Atom) and item.retired is None and holds_memories(scope) else None
@@ -341,7 +349,7 @@ class Memory:
     def _forget(self, scopes: list[Scope]) -> None:
         every: list[ScopeLike] = [*scopes]
         if every:
-            self._memory.forget(every, everything=True, may_return=True)
+            self._memory.forget(every, everything=True, may_return=True, exact=True)
 
 
 def _parse_fields(metadata: object, expiration_date: object) -> dict[str, Any]:

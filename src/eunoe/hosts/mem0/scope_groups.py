@@ -65,7 +65,7 @@ def list_latest(
 def _pages(memory: eunoe.memory.Memory, scope: ScopeLike, where: dict[str, Any] | None, size: int) -> Iterator[Atom]:
     after = ""
     while True:
-        page = memory.list(scope, kinds=ATOM_KINDS, where=where, newest=True, limit=size, after=after)
+        page = memory.list(scope, kinds=ATOM_KINDS, where=where, newest=True, limit=size, after=after, exact=True)
         yield from (item for item in page.items if isinstance(item, Atom) and not item.in_review)
         if not (after := page.next):
             return

@@ -27,13 +27,13 @@ _MAX_HIT_CHARACTERS: Final = 800
 def describe_item(memory: Memory, scope: Scope, id: str) -> dict[str, Any]:
     """A memory with its versions, what it rests on word for word, and how often it was recalled."""
     item = memory.get(scope, id)
-    is_atom = isinstance(item, Atom)
+    is_atom, owner = isinstance(item, Atom), item.scope or scope
     sources = find_sources(memory, item) if isinstance(item, Atom) else []
     return {
         "item": item,
-        "versions": memory.history(scope, id) if is_atom else [],
+        "versions": memory.history(owner, id, exact=True) if is_atom else [],
         "sources": sources,
-        "access": memory.admin.access_counts(scope, [id])[id]._asdict(),
+        "access": memory.admin.access_counts(owner, [id], exact=True)[id]._asdict(),
     }
 
 
@@ -46,7 +46,7 @@ def find_sources(memory: Memory, atom: Atom) -> list[dict[str, Any]]:
 
 def _find(memory: Memory, scope: Scope, id: str) -> Item | None:
     try:
-        return memory.get(scope, id)
+        return memory.get(scope, id, exact=True)
     except (NotFoundError, AccessError):
         return None
 

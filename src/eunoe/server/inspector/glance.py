@@ -24,7 +24,7 @@ def glance_at(memory: Memory, scope: Scope) -> dict[str, Any]:
     page = memory.recent(retired=True, limit=_MAX_ATOMS, within=scope)
     atoms = [item for item in page.items if isinstance(item, Atom)]
     is_open = [atom for atom in atoms if not atom.retired]
-    bound = memory.guard.scope(scope, "read")
+    bound = memory.guard.scope(scope.alone, "read")
     within = memory.streams.list(**scope.pairs)
     return {
         "stream": next((stream for stream in within if stream.scope == bound), None),

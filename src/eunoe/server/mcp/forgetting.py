@@ -34,21 +34,21 @@ def forget(call: ToolCall) -> Answer:
 
 
 def _by_ids(call: ToolCall) -> Answer:
-    return _report_answer(call, call.memory.forget(call.scope, call.arguments["ids"]))
+    return _report_answer(call, call.memory.forget(call.scope, call.arguments["ids"], exact=call.is_exact))
 
 
 def _by_token(call: ToolCall) -> Answer:
     selection = call.confirmation.read(call.caller.id, call.scope, call.text("token"))
     if "ids" in selection:
-        return _report_answer(call, call.memory.forget(call.scope, selection["ids"]))
+        return _report_answer(call, call.memory.forget(call.scope, selection["ids"], exact=call.is_exact))
     person = selection["person"]
     if _digest(_items_of(call, person)) != selection["digest"]:
         raise InputError(f"what is known of {person} changed since the preview: preview again, nothing was removed")
-    return _report_answer(call, call.memory.forget(call.scope, person=person))
+    return _report_answer(call, call.memory.forget(call.scope, person=person, exact=call.is_exact))
 
 
 def _preview_words(call: ToolCall) -> Answer:
-    found, alike = find_words(call.memory, call.scope, call.text("words"))
+    found, alike = find_words(call.memory, call.scope, call.text("words"), exact=call.is_exact)
     if not found and alike:
         shown = ", ".join(hit.id for hit in alike)
         raise NotFoundError(
@@ -86,8 +86,10 @@ def _items_of(call: ToolCall, person: str) -> Iterator[Item]:
     """What forgetting a person would remove: what they said, and what is noted about them."""
     wanted, after = normalize_name(person), ""
     while True:
-        page = call.memory.list(call.scope, limit=_PAGE, after=after, retired=True)
-        yield from (item for item in page.items if wanted in map(normalize_name, _owners(item, call.scope)))
+        page = call.memory.list(call.scope, limit=_PAGE, after=after, retired=True, exact=call.is_exact)
+        yield from (
+            item for item in page.items if wanted in map(normalize_name, _owners(item, item.scope or call.scope))
+        )
         if not (after := page.next):
             return
 

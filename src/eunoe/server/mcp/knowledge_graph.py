@@ -43,7 +43,7 @@ class KnowledgeGraph:
     def _atoms(self) -> Iterator[Atom]:
         after = ""
         while True:
-            page = self._memory.list(self._scope, kinds=["fact"], labels=_LABELS, limit=_PAGE, after=after)
+            page = self._memory.list(self._scope, kinds=["fact"], labels=_LABELS, limit=_PAGE, after=after, exact=True)
             yield from (item for item in page.items if isinstance(item, Atom))
             if not (after := page.next):
                 return
@@ -145,7 +145,7 @@ class KnowledgeGraph:
         gone = [id for id in dict.fromkeys(ids) if id in there]
         if gone:
             # Who deletes a node may create it again: no tombstones.
-            self._memory.forget(self._scope, gone, may_return=True)
+            self._memory.forget(self._scope, gone, may_return=True, exact=True)
         return len(gone)
 
 

@@ -34,9 +34,12 @@ def short_row(memory: Hit | Item) -> Row:
 
 
 def hit_row(memory: Hit | Item, scope: Scope) -> Row:
-    """A memory of another scope names it: `get` and `forget` take it along with the id."""
-    row, owner = short_row(memory), (memory.scope or scope)
-    return row | {"scope": owner.text} if set(owner) - set(scope) - {_TENANT} else row
+    """What lies within the scope names its own: `get`, `update` and `forget` take it along with the id."""
+    return short_row(memory) | named_scope(memory.scope, scope)
+
+
+def named_scope(owner: Scope | None, asked: Scope) -> Row:
+    return {"scope": owner.text} if owner and set(owner) - set(asked) - {_TENANT} else {}
 
 
 def full_row(item: Item) -> Row:

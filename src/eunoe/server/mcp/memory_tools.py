@@ -5,7 +5,7 @@ from typing import Any, Final
 from eunoe.model.choices import KINDS
 from eunoe.server.mcp import forgetting, reading, writing
 from eunoe.server.mcp.budget import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
-from eunoe.server.mcp.tool import SCOPE, Tool
+from eunoe.server.mcp.tool import EXACT, SCOPE, Tool
 
 _MAX_IDS: Final = 50
 
@@ -13,7 +13,8 @@ _STRING: Final = {"type": "string"}
 _DATE: Final = {"type": "string", "format": "date-time"}
 _IDS: Final = {"type": "array", "items": _STRING, "maxItems": _MAX_IDS}
 _TOKENS: Final = {"type": "integer", "default": DEFAULT_TOKENS, "minimum": MIN_TOKENS, "maximum": MAX_TOKENS}
-_PAGING: Final = {SCOPE: _STRING, "max_tokens": _TOKENS, "cursor": _STRING}
+_EXACT: Final = {"type": "boolean", "description": "the scope alone"}
+_PAGING: Final = {SCOPE: _STRING, EXACT: _EXACT, "max_tokens": _TOKENS, "cursor": _STRING}
 
 
 def _limit(default: int) -> dict[str, Any]:
@@ -55,7 +56,6 @@ RECALL: Final = Tool(
         "limit": _limit(reading.DEFAULT_HITS),
         "since": _DATE,
         "until": _DATE,
-        "sessions": {"type": "boolean", "description": "also what was said, word for word, in sessions of the scope"},
         **_PAGING,
     },
     required=("query",),
@@ -107,7 +107,7 @@ FORGET: Final = Tool(
     "ask the user before you use it.",
     run=forgetting.forget,
     right="forget",
-    arguments={"ids": _IDS, "token": _STRING, "words": _STRING, "person": _STRING, SCOPE: _STRING},
+    arguments={"ids": _IDS, "token": _STRING, "words": _STRING, "person": _STRING, SCOPE: _STRING, EXACT: _EXACT},
     result=_result("removed", removed={"type": "integer"}, token=_STRING),
     is_destructive=True,
 )

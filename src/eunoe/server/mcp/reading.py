@@ -6,9 +6,8 @@ from typing import Final
 
 from eunoe.errors import InputError
 from eunoe.model.choices import KINDS
-from eunoe.model.scope import ScopeLike
 from eunoe.server.mcp.cursors import parse_cursor, parse_page_cursor
-from eunoe.server.mcp.memory_list import MemoryList, Row, full_row, hit_row, short_row, take_part, take_rows
+from eunoe.server.mcp.memory_list import MemoryList, Row, full_row, hit_row, named_scope, take_part, take_rows
 from eunoe.server.mcp.tool import Answer, ToolCall
 
 DEFAULT_HITS: Final = 10
@@ -16,8 +15,6 @@ DEFAULT_PAGE: Final = 20
 MAX_PAGE: Final = 50
 _MAX_RANK: Final = 500
 """How far a cursor leads down a ranking: what follows bears on no question."""
-_MAX_SESSIONS: Final = 500
-"""That one recall searches: each has an index of its own."""
 _CONTEXT_SHARE: Final = 0.4
 """Of the budget: an answer says its text twice, and escapes signs in it."""
 _MIN_TOKENS_WITH_NOTES: Final = 500
@@ -31,7 +28,7 @@ def recall(call: ToolCall) -> Answer:
     if end > _MAX_RANK:
         raise InputError("nothing so far down bears on the question: ask another one")
     filters = {name: call.arguments[name] for name in ("since", "until") if name in call.arguments}
-    hits = call.memory.recall(_scopes_to_search(call), call.text("query"), limit=end + 1, **filters)
+    hits = call.memory.recall(call.scope, call.text("query"), limit=end + 1, exact=call.is_exact, **filters)
     # Only where nothing was found do notes name near scopes.
     notes = hits.notes if hits else call.notes(hits.notes)
     budget = call.budget()
@@ -40,14 +37,6 @@ def recall(call: ToolCall) -> Answer:
     taken = take_rows((hit_row(hit, call.scope) for hit in hits[start:end]), budget)
     read = start + len(taken)
     return MemoryList(call.scope, taken, str(read) if read < len(hits) else "", notes).answer()
-
-
-def _scopes_to_search(call: ToolCall) -> list[ScopeLike]:
-    """The scope, and if sessions are asked for the latest scopes that have more keys."""
-    longer: list[ScopeLike] = []
-    if call.arguments.get("sessions"):
-        longer += call.memory.scopes(**call.scope.pairs)[-_MAX_SESSIONS:]
-    return [call.scope, *longer]
 
 
 def context(call: ToolCall) -> Answer:
@@ -69,7 +58,8 @@ def get(call: ToolCall) -> Answer:
     budget = call.budget()
     rows: list[Row] = []
     for number, id in enumerate(ids, place):
-        row = full_row(call.memory.get(call.scope, id))
+        item = call.memory.get(call.scope, id, exact=call.is_exact)
+        row = full_row(item) | named_scope(item.scope, call.scope)
         row["text"] = row["text"][offset:]
         part = take_part(row, budget, must_fit=not rows)
         rows += [part] if part else []
@@ -84,9 +74,9 @@ def list_(call: ToolCall) -> Answer:
     after, skipped = parse_page_cursor(call.text("cursor"))
     kinds = [call.arguments["kind"]] if "kind" in call.arguments else KINDS
     limit = call.arguments.get("limit", DEFAULT_PAGE)
-    page = call.memory.list(call.scope, kinds=kinds, limit=limit, after=after)
+    page = call.memory.list(call.scope, kinds=kinds, limit=limit, after=after, exact=call.is_exact)
     items = page.items[skipped:]
-    taken = take_rows(map(short_row, items), call.budget())
+    taken = take_rows((hit_row(item, call.scope) for item in items), call.budget())
     cursor = f"{page.next}:0" if page.next else ""
     if len(taken) < len(items):
         cursor = f"{after}:{skipped + len(taken)}"

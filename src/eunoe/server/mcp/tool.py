@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Schema = Mapping[str, Any]
 SCOPE: Final = "scope"
 """The argument whose description names the caller's own default."""
+EXACT: Final = "exact"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,10 @@ class ToolCall:
     @property
     def scope(self) -> Scope:
         return self.caller.scopes.parse(self.text(SCOPE))
+
+    @property
+    def is_exact(self) -> bool:
+        return bool(self.arguments.get(EXACT))
 
     @property
     def max_tokens(self) -> int:

@@ -40,8 +40,8 @@ IdParam = Annotated[
 _KEY = "[a-z][a-z0-9_]{0,31}"
 _SCOPE_TEXT_SCHEMA: dict[str, Any] = {
     "type": "string",
-    "pattern": f"^{_KEY}=[^/]+(/{_KEY}=[^/]+)*$",
-    "examples": ["user=anna/session=s1"],
+    "pattern": f"^{_KEY}=[^/]+(/{_KEY}=[^/]+)*(/\\*)?$",
+    "examples": ["user=anna/session=s1", "agent=cook/*"],
 }
 _SCOPE_SCHEMA: dict[str, Any] = {
     "anyOf": [
@@ -125,6 +125,12 @@ class ScopeQuery(_Fields):
     """Whose memory a reading request asks for."""
 
     scope: ScopeText
+
+
+class ExactField(_Fields):
+    """How far a scope reaches that is read or forgotten."""
+
+    exact: bool = Field(False, description="The one scope that is named, where a user's means everything within.")
 
 
 class PageFields(_Fields):

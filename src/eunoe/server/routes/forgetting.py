@@ -4,14 +4,14 @@ from pydantic import Field
 from starlette.responses import Response
 
 from eunoe.model.report import ForgetReport
-from eunoe.server.routes.common import CallerParam, ScopesBody, reply
+from eunoe.server.routes.common import CallerParam, ExactField, ScopesBody, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
 router = json_router("forgetting")
 
 
-class ForgetBody(ScopesBody):
+class ForgetBody(ExactField, ScopesBody):
     ids: list[str] = Field([], examples=[["b1946ac9"]])
     person: str = Field("", description="What they said and what is noted about them.")
     everything: bool = Field(False, description="All that the scopes hold.")

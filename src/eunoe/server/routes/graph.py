@@ -10,14 +10,18 @@ from eunoe.errors import LlmError
 from eunoe.model.graph import GraphSize, Neighbourhood
 from eunoe.model.report import GraphReport
 from eunoe.server.problems import NoLlmError
-from eunoe.server.routes.common import Body, CallerParam, ScopeField, ScopeQuery, reply
+from eunoe.server.routes.common import Body, CallerParam, ExactField, ScopeField, ScopeQuery, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
 router = json_router("graph")
 
 
-class GraphQuery(ScopeQuery):
+class GraphSizeQuery(ExactField, ScopeQuery):
+    """Whose graph is meant."""
+
+
+class GraphQuery(GraphSizeQuery):
     entity: str = Field("", description="Without one, the entities that are tied to most.")
     depth: int = Field(1, ge=1, description="How many steps from passage to passage to go.")
     limit: int = Field(50, ge=1, description="At most so many other entities, and so many passages.")
@@ -36,9 +40,9 @@ async def get_graph(query: Annotated[GraphQuery, Query()], caller: CallerParam) 
 
 
 @router.get("/graph/size", summary="How much the graph holds", responses=answers(model_of(GraphSize)))
-async def get_graph_size(query: Annotated[ScopeQuery, Query()], caller: CallerParam) -> Response:
+async def get_graph_size(query: Annotated[GraphSizeQuery, Query()], caller: CallerParam) -> Response:
     """Its passages, entities and triples."""
-    return reply(await caller.async_memory.graph.size(query.scope))
+    return reply(await caller.async_memory.graph.size(query.scope, exact=query.exact))
 
 
 @router.post("/graph/extract", summary="Have a model read passages", responses=answers(model_of(GraphReport), 409, 502))

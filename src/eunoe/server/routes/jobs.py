@@ -10,7 +10,7 @@ from eunoe.errors import AccessError, InputError, NotFoundError
 from eunoe.model.choices import Right
 from eunoe.server.access import Caller
 from eunoe.server.jobs import Job, JobState
-from eunoe.server.routes.common import Body, CallerParam, ModelField, ScopesField, ServicesParam, reply
+from eunoe.server.routes.common import Body, CallerParam, ExactField, ModelField, ScopesField, ServicesParam, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 from eunoe.server.services import Services
@@ -32,7 +32,7 @@ JOB: Any = model_of(Job)
 _STORE_WIDE: Final = ("cold_sessions", "embed")
 
 
-class JobBody(Body):
+class JobBody(ExactField, Body):
     kind: KindName
     scope: ScopesField = None
     """Whose memories; of an export also a list."""
@@ -101,7 +101,7 @@ async def get_result(id: str, caller: CallerParam, services: ServicesParam) -> R
 def _parse(body: JobBody, caller: Caller) -> dict[str, Any]:
     """What the queue takes, within the caller's reach."""
     right, guard = _RIGHTS[body.kind], caller.memory.guard
-    given = {"force": body.force, "model": body.model}
+    given = {"force": body.force, "model": body.model, "exact": body.exact or None}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if body.kind in _STORE_WIDE:
         guard.allow_store(right)
@@ -109,9 +109,10 @@ def _parse(body: JobBody, caller: Caller) -> dict[str, Any]:
     if body.scope is None:
         raise InputError(f"{body.kind} needs a scope")
     if body.kind == "export":
-        scopes = guard.reaches(body.scope, right)
-        return {"tenant": caller.key.tenant, "options": {"scopes": [scope.text for scope in scopes]}}
-    scope = guard.scope(body.scope, right)
+        scopes = guard.reaches(body.scope, right, body.exact)
+        return {"tenant": caller.key.tenant, "options": options | {"scopes": [scope.text for scope in scopes]}}
+    is_wide = body.kind == "retention"
+    scope = guard.reach(body.scope, right, body.exact) if is_wide else guard.scope(body.scope, right)
     return {"tenant": scope.pairs.get("tenant", ""), "scope": scope.text, "options": options}
 
 

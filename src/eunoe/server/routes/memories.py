@@ -14,6 +14,7 @@ from eunoe.model.validation import show
 from eunoe.server.routes.common import (
     Body,
     CallerParam,
+    ExactField,
     IdParam,
     PageFields,
     ScopeBody,
@@ -67,7 +68,11 @@ class MemoriesBody(Body):
     replace: bool = Field(False, description="An id that is there already names the new version from now on.")
 
 
-class ListQuery(PageFields, ScopeQuery):
+class ReadQuery(ExactField, ScopeQuery):
+    """Where a memory is looked for."""
+
+
+class ListQuery(PageFields, ReadQuery):
     kinds: list[Kind] = []
     labels: list[str] = []
     retired: bool = Field(False, description="What was superseded, archived or retracted too.")
@@ -123,12 +128,12 @@ class ExpireBody(Body):
     at: TimeField | None = Field(description="Until when they hold; null for ever.")
 
 
-class FilesBody(PageFields, Body):
+class FilesBody(PageFields, ExactField, Body):
     scope: ScopeField
     paths: list[str] = Field(examples=[["src/app.py", "docs/"]])
 
 
-class IdsBody(Body):
+class IdsBody(ExactField, Body):
     scope: ScopeField
     ids: list[str]
 
@@ -153,15 +158,15 @@ async def list_memories(query: Annotated[ListQuery, Query()], caller: CallerPara
 
 
 @router.get("/memories/{id}", summary="Get one message or memory", responses=answers(ITEM, 404))
-async def get_memory(id: IdParam, query: Annotated[ScopeQuery, Query()], caller: CallerParam) -> Response:
+async def get_memory(id: IdParam, query: Annotated[ReadQuery, Query()], caller: CallerParam) -> Response:
     """Closed ones too: `retired` says so."""
-    return reply(await caller.async_memory.get(query.scope, id))
+    return reply(await caller.async_memory.get(query.scope, id, exact=query.exact))
 
 
 @router.get("/memories/{id}/history", summary="All versions of a memory", responses=answers(Versions, 404))
-async def get_history(id: IdParam, query: Annotated[ScopeQuery, Query()], caller: CallerParam) -> Response:
+async def get_history(id: IdParam, query: Annotated[ReadQuery, Query()], caller: CallerParam) -> Response:
     """Oldest first."""
-    return reply({"versions": await caller.async_memory.history(query.scope, id)})
+    return reply({"versions": await caller.async_memory.history(query.scope, id, exact=query.exact)})
 
 
 @router.patch("/memories/{id}", summary="Correct a memory", responses=answers(RECEIPT, 404, 409, 507))
@@ -191,18 +196,18 @@ async def unarchive_memory(id: IdParam, body: ScopeBody, caller: CallerParam) ->
 @router.post("/by-ids", summary="Get several messages or memories", responses=answers(AnyItems))
 async def get_memories(body: IdsBody, caller: CallerParam) -> Response:
     """Those that are there, in the order of their ids; closed ones too."""
-    return reply({"items": await caller.async_memory.get_many(body.scope, body.ids)})
+    return reply({"items": await caller.async_memory.get_many(body.scope, body.ids, exact=body.exact)})
 
 
 @router.post("/by-files", summary="What is remembered about files", responses=answers(Items))
 async def list_by_files(body: FilesBody, caller: CallerParam) -> Response:
     """About these files, or files in these folders; latest first."""
-    items = await caller.async_memory.by_files(body.scope, body.paths)
+    items = await caller.async_memory.by_files(body.scope, body.paths, exact=body.exact)
     return reply(page_of("items", items, body, lambda atom: atom.id))
 
 
 @router.post("/access-counts", summary="How often memories were recalled", responses=answers(AccessCounts))
 async def get_access_counts(body: IdsBody, caller: CallerParam) -> Response:
     """For each id, how many times and when last; 0 for one that never was."""
-    counts = await caller.async_memory.admin.access_counts(body.scope, body.ids)
+    counts = await caller.async_memory.admin.access_counts(body.scope, body.ids, exact=body.exact)
     return reply({"counts": {id: access._asdict() for id, access in counts.items()}})

@@ -11,7 +11,7 @@ from eunoe.model.choices import ContextFormat, Kind, LookupMode, MemoryType, Rec
 from eunoe.model.context import Context
 from eunoe.recall.ranking_recipes import MAX_BUDGET_MS
 from eunoe.recall.request import find_recipe
-from eunoe.server.routes.common import Body, CallerParam, ScopeField, ScopesBody, TimeField, one_of, reply
+from eunoe.server.routes.common import Body, CallerParam, ExactField, ScopeField, ScopesBody, TimeField, one_of, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import Hits, answers, model_of
 from eunoe.wire.encoding import hits_value
@@ -39,7 +39,7 @@ RecipeField = Annotated[
 router = json_router("recall")
 
 
-class RecallBody(ScopesBody):
+class RecallBody(ExactField, ScopesBody):
     query: str = Field(examples=["What is the name of the dog?"])
     limit: int | None = Field(None, ge=1, description="At most so many hits; 10 if neither this nor `tokens` is given.")
     tokens: int | None = Field(None, ge=1, description="At most so many tokens of text, the best hits first.")
@@ -73,7 +73,7 @@ class ContextBody(Body):
     now: TimeField | None = None
 
 
-class LookupBody(Body):
+class LookupBody(ExactField, Body):
     scope: ScopeField
     query: str | None = Field(None, examples=["peanuts"])
     queries: list[str] | None = Field(None, description="Several; a memory counts by the one it answers best.")

@@ -10,7 +10,7 @@ from eunoe.errors import InputError
 from eunoe.model.report import RetentionReport
 from eunoe.model.settings import Settings
 from eunoe.model.stream import Stream
-from eunoe.server.routes.common import Body, CallerParam, IdParam, KeysQuery, ScopeField, page_of, reply
+from eunoe.server.routes.common import Body, CallerParam, ExactField, IdParam, KeysQuery, ScopeField, page_of, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
@@ -56,7 +56,7 @@ class PresetBody(Body):
     settings: dict[str, Any] = Field({}, examples=[{"owner": ["team"]}])
 
 
-class RetentionBody(Body):
+class RetentionBody(ExactField, Body):
     scope: ScopeField
     max_age_days: float | None = None
     max_idle_days: float | None = None

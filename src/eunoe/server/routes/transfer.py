@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Iterator
 from typing import IO, Annotated, Any, Final, cast
 
 from fastapi import Query, Request
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.background import BackgroundTask
 from starlette.responses import Response, StreamingResponse
 
 from eunoe.errors import InputError
 from eunoe.model.report import ImportReport
 from eunoe.server.access import Caller
-from eunoe.server.routes.common import CallerParam, ScopeText, ServicesParam, reply
+from eunoe.server.routes.common import CallerParam, ExactField, ScopeText, ServicesParam, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
@@ -24,7 +24,7 @@ _JSON_LINES: Final = "application/jsonl"
 _EXAMPLE: Final = '{"eunoe": 1}\n'
 
 
-class ExportQuery(BaseModel):
+class ExportQuery(ExactField):
     scope: list[ScopeText] = Field([], description="One or several; all that the key may see if none is named.")
     skip_damaged: bool = Field(False, description="Leave out what cannot be read.")
 
@@ -74,7 +74,8 @@ def _write_export(caller: Caller, query: ExportQuery) -> IO[bytes]:
         text = io.TextIOWrapper(cast("io.BufferedRandom", file), encoding="utf-8", newline="\n")
         scopes: Any = query.scope or caller.memory.scopes()
         if scopes:
-            caller.memory.admin.export(scopes, text, skip_damaged=query.skip_damaged)
+            given = query.given("scope") | ({} if query.scope else {"exact": True})
+            caller.memory.admin.export(scopes, text, **given)
         text.flush()
         text.detach()
         file.seek(0)

@@ -2,7 +2,7 @@
 import { get } from "../api.js";
 import { h, replace } from "../dom.js";
 
-const SCOPE = /^[a-z][a-z0-9_]{0,31}=[^/]+(\/[a-z][a-z0-9_]{0,31}=[^/]+)*$/;
+const SCOPE = /^[a-z][a-z0-9_]{0,31}=[^/]+(\/[a-z][a-z0-9_]{0,31}=[^/]+)*(\/\*)?$/;
 let fields = 0;
 
 // `read` gives the scope, or null after it has said what is wrong with it.
