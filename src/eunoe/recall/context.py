@@ -17,6 +17,7 @@ from eunoe.recall.lookup_query import llm_query, rule_query
 from eunoe.recall.recalled_context import RecalledContext, is_message_itself, recall_for_message
 from eunoe.recall.rendering import STYLES
 from eunoe.recall.search import Searcher
+from eunoe.recall.sentences import Sentences
 from eunoe.recall.static_context import StaticContext, StaticContextCache, read_sections
 from eunoe.recall.static_rendering import ValueOf, render_rest, render_static
 from eunoe.records.access import AccessLog
@@ -169,5 +170,6 @@ def _with_rest(request: ContextRequest, static: StaticContext, recalled: Recalle
     separator = style.root.separator
     if recalled.body:
         room -= text_width(recalled.body) + text_width(separator)
-    rest = render_rest(style, room, static, recalled.hits, recalled.statements)
+    said = recalled.said if recalled.hits else Sentences(static.sentences)
+    rest = render_rest(style, room, static, recalled.hits, said)
     return separator.join(filter(None, (rest, recalled.body)))
