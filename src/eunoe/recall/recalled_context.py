@@ -20,7 +20,14 @@ from eunoe.recall.audience import Audience
 from eunoe.recall.context_request import ContextRequest
 from eunoe.recall.floor import shift
 from eunoe.recall.lookup_query import is_reaction
-from eunoe.recall.novelty import Superseded, content_terms, find_superseded, is_old_question, says_no_more
+from eunoe.recall.novelty import (
+    Superseded,
+    SupersededAtom,
+    content_terms,
+    find_superseded,
+    is_old_question,
+    says_no_more,
+)
 from eunoe.recall.passages import MIN_WORDS, fitting_passages
 from eunoe.recall.ranking_recipes import Recipe, divide_budget
 from eunoe.recall.rendering import STYLES, Fragment, Style, TextBuilder
@@ -107,6 +114,8 @@ class _Candidate:
     """What it was found by,"""
     part_cosines: Sequence[float] = ()
     """and, if it is long, how near each of its parts is to that."""
+    superseded: Sequence[SupersededAtom] = ()
+    """What was made from it and is over: behind its words stands since when."""
 
     def in_passages(self, words: int) -> _Candidate:
         """A long message by what fits the question, and by less of it where there is no room for that."""
@@ -243,7 +252,7 @@ def _fill(
         if not said.new_part(best.note.text, best.note.speaker):
             continue
         candidate: _Candidate | None = best
-        while candidate and not _add(builder, Fragment(path, len(kept), ""), style, candidate.note, request.now, said):
+        while candidate and not _add(builder, Fragment(path, len(kept), ""), style, candidate, request.now, said):
             candidate = candidate.shorter
         kept += [candidate] if candidate else []
         misses = 0 if candidate else misses + 1
@@ -252,12 +261,20 @@ def _fill(
     return kept, builder.room is not None and builder.room < _SMALLEST_NOTE
 
 
-def _add(builder: TextBuilder, place: Fragment, style: Style, note: Note, now: datetime, said: Sentences) -> bool:
-    """Add what is new in a note; return whether it fits and says anything."""
+def _add(
+    builder: TextBuilder, place: Fragment, style: Style, candidate: _Candidate, now: datetime, said: Sentences
+) -> bool:
+    """Add what is new in a candidate; return whether it fits and says anything."""
+    note = candidate.note
     text = said.new_part(note.text, note.speaker)
+    over = [atom for atom in candidate.superseded if atom.words in text]
+    for atom in () if note.superseded else over:
+        text = text.replace(atom.words, atom.words + atom.mark)
     if not text or not builder.add(place._replace(text=style.note(replace(note, text=text), now))):
         return False
     said.add(note.text, note.speaker)
+    for atom in over:
+        said.add(atom.text + atom.mark)
     return True
 
 
@@ -350,7 +367,8 @@ class _Chooser:
         end = self._superseded.end_of((hit.scope, hit.id), turns[0].text, self._now)
         told = replace(note, text=turns[0].text, speaker=turns[0].name, superseded=end)
         near = self._part_cosines.get(record.seq, ())
-        return _Candidate(hit, told, None, self._lookup.query, near)
+        over = self._superseded.atoms_of((hit.scope, hit.id), self._now)
+        return _Candidate(hit, told, None, self._lookup.query, near, over)
 
     def _quoted(self, fact: Hit) -> _Candidate | None:
         """The message among those found whose words a fact repeats."""
