@@ -167,6 +167,13 @@ class TestObserve:
         assert result.err.count("\n") == 1
         assert cli("list", ANNA, "--json").items == []
 
+    def test_an_argument_is_what_was_said_even_if_a_file_is_called_so(self, cli: Cli, tmp_path: Path) -> None:
+        assert cli("observe", ANNA, "I'm allergic to nuts").err == ""
+        file = tmp_path / "chat.txt"
+        file.write_text("Good morning.", encoding="utf-8")
+        assert f"--file {file}" in cli("observe", ANNA, file).err
+        assert [item["text"] for item in cli("list", ANNA, "--json").items] == ["I'm allergic to nuts", str(file)]
+
     def test_nothing_to_observe(self, cli: Cli) -> None:
         assert cli("observe", ANNA, "-", stdin=b"\n\n").out == "0 messages: nothing to do\n"
 
