@@ -619,7 +619,7 @@ WAYS: Mapping[str, Callable[[World, str, Any], Any]] = {
     "form with a model": by_model,
     "import of a summary": by_verb(by_summary),
     "migrate": lambda world, text, scope: _migrated(world, eden(world, text, scope)),
-    "eunoe observe": lambda world, text, scope: world.cli("observe", talk(scope), "--text", said(text), "--json"),
+    "eunoe observe": lambda world, text, scope: world.cli("observe", talk(scope), said(text), "--json"),
     "eunoe remember": lambda world, text, scope: world.cli("remember", scope, text, "--json"),
     "eunoe remember --from": by_command_of_many,
     "eunoe update": lambda world, text, scope: world.cli("update", scope, "home", text, "--json"),

@@ -92,7 +92,7 @@ def test_every_command_has_a_sentence_and_an_example(cli: Cli, name: str) -> Non
 class TestObserve:
     def test_one_message(self, cli: Cli) -> None:
         options = ["--role", "assistant", "--speaker", "Ada", "--time", "2024-05-07", "--session", "s1", "--json"]
-        receipt = cli("observe", ANNA, "--text", "Good morning.", *options).json
+        receipt = cli("observe", ANNA, "Good morning.", *options).json
         assert (receipt["stored"], receipt["duplicates"]) == (1, 0)
         item = cli("get", ANNA, receipt["receipts"][0]["id"], "--json").json
         assert (item["role"], item["speaker"], item["session"]) == ("assistant", "Ada", "s1")
@@ -103,7 +103,7 @@ class TestObserve:
         (tmp_path / "array").write_text('[\n  {"text": "c"},\n  "d"\n]', encoding="utf-8-sig")
         (tmp_path / "text").write_text("[10:32] e\n  f: g\r\n", encoding="utf-8", newline="")
         for name in ("lines", "array", "text"):
-            assert cli("observe", ANNA, tmp_path / name).out == "2 messages: 2 stored\n"
+            assert cli("observe", ANNA, "--file", tmp_path / name).out == "2 messages: 2 stored\n"
         texts = [item["text"] for item in cli("list", ANNA, "--json").items]
         assert texts == ["a", "b", "c", "d", "[10:32] e", "  f: g"]
 
@@ -167,12 +167,19 @@ class TestObserve:
         assert result.err.count("\n") == 1
         assert cli("list", ANNA, "--json").items == []
 
+    def test_an_argument_is_what_was_said_even_if_a_file_is_called_so(self, cli: Cli, tmp_path: Path) -> None:
+        assert cli("observe", ANNA, "I'm allergic to nuts").err == ""
+        file = tmp_path / "chat.txt"
+        file.write_text("Good morning.", encoding="utf-8")
+        assert f"--file {file}" in cli("observe", ANNA, file).err
+        assert [item["text"] for item in cli("list", ANNA, "--json").items] == ["I'm allergic to nuts", str(file)]
+
     def test_nothing_to_observe(self, cli: Cli) -> None:
         assert cli("observe", ANNA, "-", stdin=b"\n\n").out == "0 messages: nothing to do\n"
 
     def test_file_and_text_together_or_neither(self, cli: Cli) -> None:
         assert cli("observe", ANNA).code == 2
-        assert cli("observe", ANNA, "-", "--text", "x").code == 2
+        assert cli("observe", ANNA, "-", "--file", "x").code == 2
 
 
 class TestRemember:
@@ -441,7 +448,7 @@ class TestForget:
         assert (report["messages"], report["verified"]) == (["ben"], True)
 
     def test_a_person_with_mentions(self, filled_cli: Cli) -> None:
-        filled_cli("observe", ANNA, "--text", "Bruno fixed it.", "--speaker", "Carla")
+        filled_cli("observe", ANNA, "Bruno fixed it.", "--speaker", "Carla")
         assert "1 other still mentions" in filled_cli("forget", ANNA, "--person", "Bruno", "-y").out
         assert len(filled_cli("forget", ANNA, "--person", "Bruno", "--mentions", "-y", "--json").json["messages"]) == 1
 
@@ -549,7 +556,7 @@ class TestExportAndImport:
         file.write_text(content, encoding="utf-8")
         result = filled_cli("import", file, "--store", other)
         assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
-        assert f"`eunoe observe SCOPE {file}`" in result.err
+        assert f"`eunoe observe SCOPE --file {file}`" in result.err
         assert not other.exists()
 
     def test_a_bad_line_is_named(self, filled_cli: Cli) -> None:
@@ -734,8 +741,8 @@ class TestErrors:
             (["update", ANNA, "nope", "x"], 1),
             (["pin", ANNA, "nope"], 1),
             (["forget", ANNA, "nope", "--yes"], 1),
-            (["observe", ANNA, "/nowhere/at/all"], 1),
-            (["observe", ANNA, "."], 1),
+            (["observe", ANNA, "--file", "/nowhere/at/all"], 1),
+            (["observe", ANNA, "--file", "."], 1),
             (["observe", ANNA, "-", "--format", "xml"], 1),
             (["import", "."], 1),
             (["import", "/nowhere/at/all"], 1),

@@ -9,7 +9,7 @@ ANNA = "agent=cook/user=anna"
 
 
 def test_a_correction_is_made_shown_and_removed(cli: Cli) -> None:
-    said = cli("observe", TALK, "--text", "I had pasta for lunch.", "--json").json["receipts"][0]["id"]
+    said = cli("observe", TALK, "I had pasta for lunch.", "--json").json["receipts"][0]["id"]
     cli("form", TALK)
     made = cli("correct", TALK, said, "keep", "--json").json
     assert (made["verdict"], made["scope"], made["sentences"]) == ("keep", ANNA, ["I had pasta for lunch."])
@@ -25,7 +25,7 @@ def test_a_correction_is_made_shown_and_removed(cli: Cli) -> None:
 
 
 def test_a_verdict_that_is_none_and_a_message_that_is_not_there(cli: Cli) -> None:
-    cli("observe", TALK, "--text", "I had pasta for lunch.")
+    cli("observe", TALK, "I had pasta for lunch.")
     refused = cli("correct", TALK, "nothing", "burn")
     assert refused.code == 1
     assert "choose one of keep, drop, instruction" in refused.err

@@ -63,7 +63,7 @@ def test_messages_come_as_a_request_for_a_chat_api(cli: Cli, indent: int | None)
 
 
 def test_a_scope_of_another_host_disturbs_no_list(trip: Cli) -> None:
-    assert trip("observe", "user=anna/discussion=my:talk!", "--text", "hi").code == 0
+    assert trip("observe", "user=anna/discussion=my:talk!", "hi").code == 0
     result = trip("discussion", "list", "--json")
     assert [row["id"] for row in result.json] == ["trip"]
 

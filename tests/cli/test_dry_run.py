@@ -80,7 +80,7 @@ def test_a_conversation_is_looked_at_as_it_stands(cli: Cli) -> None:
 
 
 def test_what_is_known_is_passed_over(cli: Cli) -> None:
-    cli("observe", ANNA, "--text", "I am allergic to peanuts.")
+    cli("observe", ANNA, "I am allergic to peanuts.")
     cli("form", ANNA)
     found = cli("form", ANNA, "I am allergic to peanuts.", "--dry-run", "--json").json
     assert found["memories"] == []

@@ -57,7 +57,7 @@ class TestForm:
         assert observed_cli("status", "--json").json["due_messages"] == 4
 
     def test_all_takes_every_conversation(self, observed_cli: Cli) -> None:
-        observed_cli("observe", "session=s9/user=bob", "--text", "I live in Oslo.")
+        observed_cli("observe", "session=s9/user=bob", "I live in Oslo.")
         found = observed_cli("form", "--all", "--json").json
         assert found["messages"] == 5
         assert {"user=bob", OWN} <= {atom["scope"] for atom in found["learned"]}
@@ -105,7 +105,7 @@ class TestObserve:
             return False
 
         monkeypatch.setattr(Memory, "flush", interrupted)
-        result = cli("observe", HERE, "--text", "Hello.", "--json")
+        result = cli("observe", HERE, "Hello.", "--json")
         assert (result.code, result.json["stored"]) == (0, 1)
         assert result.err == "stored; memories are being formed (Ctrl-C leaves the rest for later)\n"
 
@@ -311,12 +311,12 @@ class TestArchive:
 class TestIncognito:
     def test_nothing_of_a_marked_session_is_kept(self, cli: Cli, store: Path) -> None:
         assert cli("incognito", HERE).out == f"nothing of {HERE} is kept\n"
-        assert cli("observe", HERE, "--text", "My secret is xyzzy.").out == "not kept: the session is incognito\n"
-        assert cli("observe", HERE, "--text", "xyzzy", "--json").json["ignored"] == 1
+        assert cli("observe", HERE, "My secret is xyzzy.").out == "not kept: the session is incognito\n"
+        assert cli("observe", HERE, "xyzzy", "--json").json["ignored"] == 1
         assert cli("scopes").out == ""
         assert b"xyzzy" not in b"".join(file.read_bytes() for file in store.parent.iterdir())
         assert cli("incognito", HERE, "--off", "--json").json == {"scope": HERE, "incognito": False}
-        assert cli("observe", HERE, "--text", "Hello.").out.startswith("stored as ")
+        assert cli("observe", HERE, "Hello.").out.startswith("stored as ")
 
     def test_a_session_with_messages_is_refused(self, observed_cli: Cli) -> None:
         result = observed_cli("incognito", HERE)
@@ -436,7 +436,7 @@ def test_tables_are_never_wider_than_the_terminal(
     monkeypatch.setenv("COLUMNS", str(columns))
     formed_cli("remember", OWN, "long " * 100, "--label", "x" * 100)
     formed_cli("consolidate", OWN)
-    formed_cli("observe", HERE, "--text", f"I like {'really ' * 30} long walks.")
+    formed_cli("observe", HERE, f"I like {'really ' * 30} long walks.")
     calls = ("form", HERE), ("streams",), ("streams", "show", OWN), ("streams", "presets"), ("status",)
     more = ("summaries", OWN), ("summaries", "lineage", OWN), ("archive", OWN, "--keep-best", "1", "--dry-run")
     for args in (*calls, *more):

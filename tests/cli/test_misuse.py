@@ -22,7 +22,7 @@ from eunoe.cli.command import Command
 ANNA = "agent=cook/session=s1/user=anna"
 VALUES = ["", "nan", "-1", str(2**70), "{", "a=b", "ж" * 5000]
 BASE: dict[str, list[str]] = {
-    "observe": [ANNA, "--text", "Hello."],
+    "observe": [ANNA, "Hello."],
     "remember": [ANNA, "Anna likes jam."],
     "update": [ANNA, "f1", "Anna has a cat."],
     "pin": [ANNA, "f1"],

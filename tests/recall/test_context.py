@@ -777,11 +777,11 @@ def test_if_it_is_unknown_who_is_present_nothing_is_shown(cook, monkeypatch):
     assert context.faults == ("static: StoreError",)
 
 
-def test_a_fault_while_near_scopes_are_looked_for_leaves_an_empty_context(memory, monkeypatch):
+def test_a_fault_while_a_reason_is_looked_for_leaves_an_empty_context(memory, monkeypatch):
     memory.remember(ANNA, "Anna is a vet.")
     empty = memory.context("user=anna")
     assert (empty.text, len(empty.notes)) == ("", 1)
-    monkeypatch.setattr("eunoe.recall.context.near_scope_notes", broken(StoreError("gone")))
+    monkeypatch.setattr("eunoe.recall.context.empty_context_notes", broken(StoreError("gone")))
     context = memory.context("user=anna")
     assert (context.text, context.notes, context.faults) == ("", (), ("static: StoreError",))
 

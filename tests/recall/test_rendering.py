@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import timedelta
 from math import ceil
 from xml.etree import ElementTree
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from eunoe.model.time import parse_time
 from eunoe.model.turn import _RECALLED
+from eunoe.recall.passages import GAP
 from eunoe.recall.rendering import STYLES, Fragment, TextBuilder, escape_markdown
 from eunoe.recall.static_context import Note, StreamSection
 from eunoe.recall.static_rendering import render_static
@@ -129,7 +131,7 @@ def test_json_gives_it_back(static_parts, found):
         mine = [
             neutralize(note.text) for part in static_parts if part.layer == "user" for note in sorted_by_seq(part.facts)
         ]
-        assert told == mine
+        assert all(text in mine or GAP in text for text in told)  # what was said before is left out
 
 
 def sorted_by_seq(notes):
@@ -166,7 +168,20 @@ attacked = st.lists(
     ),
     min_size=1,
     max_size=2,
-)
+).map(lambda parts: [different(number, part) for number, part in enumerate(parts)])
+
+
+def different(number, part):
+    """No two memories say the same, which would stand once."""
+    [seen], [fact] = part.observations, part.facts
+    return replace(
+        part,
+        summary=f"{part.summary} kayak {number}",
+        observations=(replace(seen, text=f"{seen.text} rope {number}"),),
+        facts=(replace(fact, text=f"{fact.text} oar {number}"),),
+    )
+
+
 recalled = st.lists(
     st.builds(Note, text=attacks, when=st.just(NOW), speaker=attacks, sources=attacks.map(lambda id: (id,))), max_size=3
 )

@@ -42,6 +42,13 @@ def open_text(name: str) -> Iterator[TextIO]:
         raise InputError(f"{_title(name)} is not UTF-8 text: {error.reason} at byte {error.start}") from None
 
 
+def is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # longer than a name may be, or with a NUL
+        return False
+
+
 def read_values(name: str, file: TextIO, format: str, parse: Callable[[Any], T]) -> Iterator[T]:
     """Parse what a file holds, one value after the other; one that cannot be parsed is named by its place."""
     for place, value in _values_and_places(_title(name), file, format):
@@ -78,7 +85,8 @@ def export_lines(name: str, file: TextIO) -> Iterable[str]:
         if line.strip():
             break
     if head and _is_message(head[-1]):
-        raise InputError(f"{_title(name)} is not an export; if it holds messages, use `eunoe observe SCOPE {name}`")
+        source = "-" if name == "-" else f"--file {name}"
+        raise InputError(f"{_title(name)} is not an export; if it holds messages, use `eunoe observe SCOPE {source}`")
     return chain(head, file)
 
 

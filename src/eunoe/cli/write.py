@@ -46,12 +46,12 @@ _OUTCOMES: Final = {
 """Each outcome of a write, as its count is called in JSON and in words."""
 
 
-@command("eunoe observe user=anna chat.jsonl", asks_llm=True)
+@command('eunoe observe user=anna "I am allergic to nuts."', asks_llm=True)
 def observe(
     call: Call,
     scope: ScopeArgument,
-    file: Annotated[str, argument("[FILE]", "A file, or - for standard input.")] = "",
-    text: Annotated[str | None, typer.Option("--text", help="One message, instead of a file.")] = None,
+    text: Annotated[str, argument("[TEXT]", "What was said, or - for standard input.")] = "",
+    file: Annotated[str, typer.Option("--file", help="A file of messages, or - for standard input.")] = "",
     role: Annotated[
         str, typer.Option("--role", help="The role of messages that name none; else read from the speaker.")
     ] = "",
@@ -64,18 +64,21 @@ def observe(
 ) -> Reply:
     """Append messages to the log, word for word.
 
-    A file holds JSON Lines, a JSON array, or plain text with one message a line.
+    A file or standard input holds JSON Lines, a JSON array, or plain text with one message a line.
     """
-    if (text is None) == (not file):
-        raise MisuseError("give either a FILE (or - for standard input) or --text")
+    if bool(text) == bool(file):
+        raise MisuseError("give either TEXT (or - for standard input) or --file FILE")
     given = {"role": role, "speaker": speaker, "session": session, "time": time}
     defaults = {key: value for key, value in given.items() if value}
     memory = call.open(create=True, form="due" if form else False)
-    if text is not None:
-        receipts = memory.observe(scope, [{**defaults, "text": text}])
-    else:
+    source = file or ("-" if text == "-" else "")
+    if source:
         parse = partial(parse_line, speakers, defaults)
-        receipts = _store_file(file, format, parse, _message_batches, partial(memory.observe, scope))
+        receipts = _store_file(source, format, parse, _message_batches, partial(memory.observe, scope))
+    else:
+        receipts = memory.observe(scope, [{**defaults, "text": text}])
+        if inputs.is_file(text):
+            output.say(f"{text!r} was stored as a text; `eunoe observe {scope} --file {text}` reads the file")
     if not memory.flush(_PATIENCE_SECONDS):
         output.say("stored; memories are being formed (Ctrl-C leaves the rest for later)")
         with suppress(KeyboardInterrupt):

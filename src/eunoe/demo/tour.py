@@ -73,7 +73,7 @@ def _load(screen: Screen, memory: Memory) -> None:
     remembered = memory.remember_many(script.SCOPE, script.FACTS)
     seconds = time.perf_counter() - start
     sessions = {message["session"] for message in script.CONVERSATION}
-    screen.command(f"eunoe observe {script.SCOPE} conversation.jsonl")
+    screen.command(f"eunoe observe {script.SCOPE} --file conversation.jsonl")
     screen.say(f"{sum(map(bool, observed))} messages of {len(sessions)} sessions stored")
     screen.command(f"eunoe remember {script.SCOPE} --from facts.jsonl")
     screen.say(f"{sum(map(bool, remembered))} facts stored, both in {seconds:.2f} s")
@@ -109,7 +109,7 @@ def _change(screen: Screen, memory: Memory) -> None:
 def _form(screen: Screen, memory: Memory) -> None:
     screen.step("Memories form themselves")
     screen.say("An agent observes each turn and asks for a context before each reply. It learns what is worth it.")
-    screen.command(f"eunoe observe {script.TALK} talk.jsonl")
+    screen.command(f"eunoe observe {script.TALK} --file talk.jsonl")
     memory.observe(script.TALK, script.TALK_MESSAGES)
     screen.command(f"eunoe form {script.TALK}")
     report = memory.form(script.TALK)
@@ -128,7 +128,7 @@ def _forget(screen: Screen, memory: Memory) -> None:
     traces = "no table, file, index or cache holds a trace" if report.verified else ", ".join(report.traces)
     screen.say(f"{len(report.messages)} message and {report.vectors} vector removed; {traces}.\n")
     screen.say("And it stays gone when the same conversation is read again:")
-    screen.command(f"eunoe observe {script.SCOPE} conversation.jsonl")
+    screen.command(f"eunoe observe {script.SCOPE} --file conversation.jsonl")
     outcomes = [receipt.outcome for receipt in memory.observe(script.SCOPE, script.CONVERSATION)]
     known, refused = outcomes.count("duplicate"), outcomes.count("forgotten")
     screen.say(f"{known} messages known already, {refused} refused (forgotten before)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Final
 
 from eunoe.errors import InputError, MissingPackageError
@@ -18,6 +19,7 @@ try:
 except ImportError as error:
     raise MissingPackageError("eunoe.hosts.llama_index needs LlamaIndex: pip install 'eunoe[llama-index]'") from error
 
+_log = logging.getLogger("eunoe")
 _MESSAGE: Final = "chat_message"
 """The field of a message's metadata that holds the chat message."""
 _RESULTS: Final = (MessageRole.TOOL, MessageRole.FUNCTION)
@@ -61,8 +63,13 @@ class EunoeMemory(BaseMemory):
         They do not begin with the result of a tool: what called it comes too.
         """
         chat = self._latest_chat()
-        text = self._memory.context(self.scope, input, tokens=self.tokens).text if input and self.tokens else ""
-        return [ChatMessage(role=MessageRole.USER, content=text), *chat] if text else chat
+        if not input or not self.tokens:
+            return chat
+        context = self._memory.context(self.scope, input, tokens=self.tokens)
+        if not context.text:
+            _log.info("memory: the context is empty: %s", "; ".join(context.notes + context.faults))
+            return chat
+        return [ChatMessage(role=MessageRole.USER, content=context.text), *chat]
 
     def get_all(self) -> list[ChatMessage]:
         messages = latest_messages(self._memory, self.scope, _MESSAGE)

@@ -11,7 +11,7 @@ class Context:
     """Memory for one reply: first what always stands there, then what was recalled for this message."""
 
     text: str
-    """Ready to be put into a prompt; empty if there is nothing to say."""
+    """Ready to be put into a prompt; if it is empty, `notes` or `faults` say why."""
     tokens: int
     """Its length, never more than the budget."""
     static: str = ""
@@ -28,7 +28,7 @@ class Context:
     faults: tuple[str, ...] = ()
     """Parts that could not be had; the rest is there."""
     notes: tuple[str, ...] = ()
-    """Hints for the caller, such as a near scope that holds something where this one holds nothing."""
+    """Hints for the caller: why the text is empty, or what an embedder or reranker could not do."""
 
     def __str__(self) -> str:
         return self.text

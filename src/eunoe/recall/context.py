@@ -13,15 +13,16 @@ from eunoe.model.context import Context
 from eunoe.model.turn import Turn, read_turns
 from eunoe.recall.audience import Audience, find_audience
 from eunoe.recall.context_request import ContextRequest
+from eunoe.recall.empty_context import empty_context_notes
 from eunoe.recall.lookup_query import llm_query, rule_query
 from eunoe.recall.recalled_context import RecalledContext, is_message_itself, recall_for_message
 from eunoe.recall.rendering import STYLES
 from eunoe.recall.search import Searcher
+from eunoe.recall.sentences import Sentences
 from eunoe.recall.static_context import StaticContext, StaticContextCache, read_sections
 from eunoe.recall.static_rendering import ValueOf, render_rest, render_static
 from eunoe.records.access import AccessLog
 from eunoe.records.damage import stream_notes
-from eunoe.records.near_scopes import near_scope_notes
 from eunoe.store.query import ItemQuery
 from eunoe.text.tokens import text_width, token_count
 
@@ -94,7 +95,8 @@ class ContextBuilder:
         damage: tuple[str, ...] = guard("static", partial(self._damage, audience), ())
         notes: tuple[str, ...] = ()
         if not static.body and not recalled.body:
-            notes = guard("static", partial(self._near_scopes, request), notes)
+            why = partial(empty_context_notes, self._store, request, audience, static, queries)
+            notes = guard("static", why, notes)
         style = STYLES[request.format]
         body = recalled.body
         if static.rest:
@@ -117,10 +119,6 @@ class ContextBuilder:
     def _damage(self, audience: Audience) -> tuple[str, ...]:
         with self._store.reading():
             return stream_notes(self._store, audience.streams)
-
-    def _near_scopes(self, request: ContextRequest) -> tuple[str, ...]:
-        with self._store.reading():
-            return near_scope_notes(self._store, [request.scope], request.bounds, is_one=True)
 
     def _static(self, request: ContextRequest, audience: Audience, looks_up: bool) -> StaticContext:
         style, budget = STYLES[request.format], request.static_budget(looks_up)
@@ -169,5 +167,6 @@ def _with_rest(request: ContextRequest, static: StaticContext, recalled: Recalle
     separator = style.root.separator
     if recalled.body:
         room -= text_width(recalled.body) + text_width(separator)
-    rest = render_rest(style, room, static, recalled.hits, recalled.statements)
+    said = recalled.said if recalled.hits else Sentences(static.sentences)
+    rest = render_rest(style, room, static, recalled.hits, said)
     return separator.join(filter(None, (rest, recalled.body)))

@@ -79,15 +79,27 @@ class SupersededAtom(NamedTuple):
     text: str
     until: datetime
 
+    @property
+    def words(self) -> str:
+        """Without the speaker's name."""
+        return self.text.partition(": ")[2] or self.text
+
+    @property
+    def mark(self) -> str:
+        return f" (until {self.until:%Y-%m-%d})"
+
 
 class Superseded(NamedTuple):
     """What was superseded, by the messages it rests on."""
 
     by_place: Mapping[SourcePlace, Sequence[SupersededAtom]]
 
+    def atoms_of(self, place: SourcePlace, now: datetime) -> tuple[SupersededAtom, ...]:
+        return tuple(atom for atom in self.by_place.get(place, ()) if atom.until <= now)
+
     def end_of(self, place: SourcePlace, text: str, now: datetime) -> datetime | None:
         """Since when what a message says is not true any more; None if it still is, or says more than that."""
-        atoms = [atom for atom in self.by_place.get(place, ()) if atom.until <= now]
+        atoms = self.atoms_of(place, now)
         is_over = atoms and says_no_more(text, [atom.text for atom in atoms])
         return max(atom.until for atom in atoms) if is_over else None
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import dropwhile, islice, zip_longest
+from itertools import dropwhile, zip_longest
 from math import inf
 from typing import Final, NamedTuple
 
@@ -20,18 +20,24 @@ from eunoe.recall.audience import Audience, is_conversation
 from eunoe.recall.context_request import ContextRequest
 from eunoe.recall.floor import shift
 from eunoe.recall.lookup_query import is_reaction
-from eunoe.recall.novelty import Superseded, content_terms, find_superseded, is_old_question, says_no_more
+from eunoe.recall.novelty import (
+    Superseded,
+    SupersededAtom,
+    content_terms,
+    find_superseded,
+    is_old_question,
+    says_no_more,
+)
 from eunoe.recall.passages import MIN_WORDS, fitting_passages
 from eunoe.recall.ranking_recipes import Recipe, divide_budget
 from eunoe.recall.rendering import STYLES, Fragment, Style, TextBuilder
 from eunoe.recall.request import DEFAULT_LIMIT, Filter, RecallRequest
 from eunoe.recall.search import Searcher, SearchResult, find_quoted, messages_by_place
+from eunoe.recall.sentences import Sentences
 from eunoe.recall.static_context import Note, StaticContext, note_of
-from eunoe.recall.static_rendering import normal_sentences
 from eunoe.store.query import ItemQuery
 from eunoe.text.normalize import normalize
 from eunoe.text.parts import LONG_TEXT_WORDS
-from eunoe.text.third_person import third_person
 from eunoe.text.tokens import CHARACTERS_PER_TOKEN, text_width
 
 RECENT_MESSAGES: Final = 4
@@ -94,8 +100,8 @@ class RecalledContext:
     fault: EunoeError | None = None
     """Why the reranker was asked for and did not read."""
     notes: tuple[str, ...] = ()
-    statements: frozenset[str] = frozenset()
-    """What the hits say, as duplicates are compared."""
+    said: Sentences = field(default_factory=Sentences)
+    """What the static context and the hits say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +114,8 @@ class _Candidate:
     """What it was found by,"""
     part_cosines: Sequence[float] = ()
     """and, if it is long, how near each of its parts is to that."""
-    statements: frozenset[str] = frozenset()
-    """What it says, as duplicates are compared."""
+    superseded: Sequence[SupersededAtom] = ()
+    """What was made from it and is over: behind its words stands since when."""
 
     def in_passages(self, words: int) -> _Candidate:
         """A long message by what fits the question, and by less of it where there is no room for that."""
@@ -139,17 +145,12 @@ def recall_for_message(
     for count in _search_limits(limit, room):
         lookups = (lookup_request(query, count, request.now, recipe, itself) for query in queries)
         choosers = [_choose(searcher, request, audience, static, lookup, superseded) for lookup in lookups]
-        builder = TextBuilder(room, style.root.separator)
-        kept, is_full = _fill(builder, style, request, _with_passages(builder, choosers, limit), limit)
+        builder, said = TextBuilder(room, style.root.separator), Sentences(static.sentences)
+        kept, is_full = _fill(builder, style, request, _with_passages(builder, choosers, limit), limit, said)
         if is_full or all(chooser.is_last for chooser in choosers):
             break
-    return _recalled_context(builder.text(), kept, choosers[0])
-
-
-def _recalled_context(body: str, kept: Sequence[_Candidate], first: _Chooser) -> RecalledContext:
     hits = tuple(each.hit for each in kept)
-    statements = frozenset[str]().union(*(each.statements for each in kept))
-    return RecalledContext(body, hits, first.fault, first.notes, statements)
+    return RecalledContext(builder.text(), hits, choosers[0].fault, choosers[0].notes, said)
 
 
 def _choose(
@@ -164,17 +165,10 @@ def _choose(
     return _Chooser(request, audience, static, lookup, result, superseded)
 
 
-def _take_turns(choosers: Sequence[_Chooser]) -> Iterator[_Candidate]:
-    """The first candidate of each, then the second, and so on; each thing once."""
-    if len(choosers) == 1:
-        yield from choosers[0].candidates()
-        return
-    known: set[str] = set()
-    for candidates in zip_longest(*(chooser.candidates() for chooser in choosers)):
-        for candidate in filter(None, candidates):
-            if known.isdisjoint(candidate.statements):
-                known |= candidate.statements
-                yield candidate
+def _take_turns(choosers: Sequence[_Chooser]) -> list[_Candidate]:
+    """The first candidate of each, then the second, and so on."""
+    turns = zip_longest(*(chooser.candidates() for chooser in choosers))
+    return [candidate for candidates in turns for candidate in candidates if candidate]
 
 
 def _with_passages(builder: TextBuilder, choosers: Sequence[_Chooser], limit: int) -> Iterator[_Candidate]:
@@ -183,11 +177,11 @@ def _with_passages(builder: TextBuilder, choosers: Sequence[_Chooser], limit: in
     if builder.room is None or not any(chooser.has_long_texts for chooser in choosers):
         yield from candidates
         return
-    found = list(islice(candidates, limit))
-    is_scarce = sum(text_width(candidate.note.text) + _USUAL_NOTE for candidate in found) > builder.room
-    for place, candidate in enumerate(found):
+    count = min(limit, len(candidates))
+    is_scarce = sum(text_width(each.note.text) + _USUAL_NOTE for each in candidates[:count]) > builder.room
+    for place, candidate in enumerate(candidates):
         if is_scarce and len(candidate.note.text) > _LONG_TEXT:
-            share = max(builder.room / _SHARE_OF_ROOM, builder.room / (len(found) - place))
+            share = max(builder.room / _SHARE_OF_ROOM, builder.room / max(count - place, 1))
             yield candidate.in_passages(int(share / _WORD_WIDTH))
         else:
             yield candidate
@@ -247,21 +241,46 @@ def _is_in_window(record: Record, audience: Audience) -> bool:
 
 
 def _fill(
-    builder: TextBuilder, style: Style, request: ContextRequest, candidates: Iterable[_Candidate], limit: int
+    builder: TextBuilder,
+    style: Style,
+    request: ContextRequest,
+    candidates: Iterable[_Candidate],
+    limit: int,
+    said: Sentences,
 ) -> tuple[list[_Candidate], bool]:
-    """The best that fit, and whether that is all there is room for; one that is too long makes room for the next."""
+    """The best that fit and say something new, and whether that is all there is room for; one that is too long makes
+    room for the next."""
     path = style.path("retrieved")
     kept: list[_Candidate] = []
     misses = 0
     for best in candidates:
+        if not said.new_part(best.note.text, best.note.speaker):
+            continue
         candidate: _Candidate | None = best
-        while candidate and not builder.add(Fragment(path, len(kept), style.note(candidate.note, request.now))):
+        while candidate and not _add(builder, Fragment(path, len(kept), ""), style, candidate, request.now, said):
             candidate = candidate.shorter
         kept += [candidate] if candidate else []
         misses = 0 if candidate else misses + 1
         if len(kept) == limit or misses == _MAX_MISSES:
             return kept, True
     return kept, builder.room is not None and builder.room < _SMALLEST_NOTE
+
+
+def _add(
+    builder: TextBuilder, place: Fragment, style: Style, candidate: _Candidate, now: datetime, said: Sentences
+) -> bool:
+    """Add what is new in a candidate; return whether it fits and says anything."""
+    note = candidate.note
+    text = said.new_part(note.text, note.speaker)
+    over = [atom for atom in candidate.superseded if atom.words in text]
+    for atom in () if note.superseded else over:
+        text = text.replace(atom.words, atom.words + atom.mark)
+    if not text or not builder.add(place._replace(text=style.note(replace(note, text=text), now))):
+        return False
+    said.add(note.text, note.speaker)
+    for atom in over:
+        said.add(atom.text + atom.mark)
+    return True
 
 
 class _Chooser:
@@ -285,7 +304,8 @@ class _Chooser:
         self._superseded = superseded
         self._visible = audience.visible if request.sources else frozenset[Scope]()
         self._static = static
-        self._known = {normalize(request.message), *static.sentences}
+        self._message = normalize(request.message)
+        self._said = Sentences(static.sentences)
         self._formed = _texts_by_source(static.notes)
         shown = [
             hit for hit in result.hits if hit.scope in audience.visible and not _is_in_window(hit.record, audience)
@@ -311,7 +331,6 @@ class _Chooser:
             candidate = None if hit.record.seq in self._static.seqs else self._news(hit)
             if candidate and candidate.hit.record.seq not in done:
                 done.add(candidate.hit.record.seq)
-                self._known |= candidate.statements
                 yield candidate
 
     def _news(self, hit: Hit) -> _Candidate | None:
@@ -328,14 +347,14 @@ class _Chooser:
 
     def _is_in_static(self, candidate: _Candidate) -> bool:
         """Word for word, sentence by sentence, or by the observations and facts that were formed from it."""
-        note, hit, sentences = candidate.note, candidate.hit, self._static.sentences
-        if not sentences.isdisjoint(candidate.statements) or sentences.issuperset(normal_sentences(note.text)):
+        note, hit = candidate.note, candidate.hit
+        if not self._said.new_part(note.text, note.speaker):
             return True
         formed = self._formed.get((hit.scope, hit.id)) if hit.kind == "message" else None
         return bool(formed) and says_no_more(note.text, formed or ())
 
     def _is_known(self, candidate: _Candidate) -> bool:
-        return not self._known.isdisjoint(candidate.statements) or self._is_in_static(candidate)
+        return normalize(candidate.note.text) == self._message or self._is_in_static(candidate)
 
     def _candidate(self, hit: Hit) -> _Candidate | None:
         """How a hit is shown, read once; None if it tells nothing."""
@@ -348,14 +367,15 @@ class _Chooser:
         record = hit.record
         note = note_of(record, hit.scope, self._visible)
         if record.kind != "message":
-            return _Candidate(hit, note, statements=_statements(note))
+            return _Candidate(hit, note)
         turns = read_turns([record._replace(text=record.content)], hit.scope)
         if not turns or is_reaction(turns[0].text) or is_old_question(record, self._asked):
             return None
         end = self._superseded.end_of((hit.scope, hit.id), turns[0].text, self._now)
         told = replace(note, text=turns[0].text, speaker=turns[0].name, superseded=end)
         near = self._part_cosines.get(record.seq, ())
-        return _Candidate(hit, told, None, self._lookup.query, near, _statements(told))
+        over = self._superseded.atoms_of((hit.scope, hit.id), self._now)
+        return _Candidate(hit, told, None, self._lookup.query, near, over)
 
     def _quoted(self, fact: Hit) -> _Candidate | None:
         """The message among those found whose words a fact repeats."""
@@ -392,10 +412,3 @@ def _texts_by_source(notes: Iterable[Note]) -> dict[SourcePlace, list[str]]:
         for place in note.rests_on:
             texts.setdefault(place, []).append(note.text)
     return texts
-
-
-def _statements(note: Note) -> frozenset[str]:
-    """What a memory says, as duplicates are compared: a fact may quote a message with its speaker or without,
-    and a summary may state it."""
-    texts = (note.text, f"{note.speaker}: {note.text}") if note.speaker else (note.text,)
-    return frozenset(normalize(said) for text in texts for said in (text, third_person(text)) if said)

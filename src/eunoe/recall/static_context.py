@@ -173,8 +173,8 @@ class Leftover(NamedTuple):
     """A memory that the static context has no room for, written out."""
 
     text: str
-    statement: str
-    """What it says, as duplicates are compared."""
+    said: str
+    """Its words, as they were said."""
     note: Note | None = None
     """None for a line of a summary."""
 
@@ -190,7 +190,7 @@ class StaticContext:
     body: str = ""
     seqs: frozenset[int] = frozenset()
     sentences: frozenset[str] = frozenset()
-    """What it says, summaries by line and by sentence, as duplicates are compared."""
+    """What it says, as sentences are compared."""
     until: datetime | None = None
     """When the first of it ceases to be true."""
     notes: tuple[Note, ...] = ()

@@ -1,7 +1,6 @@
 """The static context put into words within its share of a budget: instructions, then the newest and most valuable."""
 
-import re
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain, zip_longest
@@ -11,6 +10,7 @@ from typing import Final, NamedTuple
 from eunoe.model.choices import INSTRUCTION
 from eunoe.model.hit import Hit
 from eunoe.recall.rendering import Fragment, Path, Style, TextBuilder
+from eunoe.recall.sentences import Sentences
 from eunoe.recall.static_context import (
     FACTS,
     INSTRUCTIONS,
@@ -21,8 +21,7 @@ from eunoe.recall.static_context import (
     StaticContext,
     StreamSection,
 )
-from eunoe.text.normalize import normalize
-from eunoe.text.summary_lines import read_summary
+from eunoe.text.summary_lines import SummaryLine, read_summary
 from eunoe.text.tokens import text_width
 
 ValueOf = Callable[[str], float]
@@ -35,10 +34,6 @@ _GAP_WIDTH: Final = 6.0
 """The most that joining a sentence to others takes: a line break and a gap before it and after it, in any format."""
 _LEFTOVER_SHARE: Final = 3
 """How many times its own room may be free beside the static context, and more."""
-_DATE_START: Final = re.compile(r"^(?:- )?(\d{4}-\d\d-\d\d)(?: \(past\))?: ")
-_ASKED_END: Final = re.compile(r" \(asked: (?:(?! \(asked: ).)+\)$")
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")  # noqa: RUF001
-_INNER_END: Final = re.compile(r"[.!?…。！？\n].", re.DOTALL)  # noqa: RUF001
 
 
 class _Entry(NamedTuple):
@@ -48,17 +43,28 @@ class _Entry(NamedTuple):
     section: int
     text: str
     note: Note | None = None
-    line: int = 0
     place: int = 0
-    """The line of the summary, and the place of the sentence in all of it."""
-    date: str = ""
-    """When it was, where that is known; as text, which sorts."""
-    heading: str = ""
-    """What it stands below in the summary."""
+    line: SummaryLine | None = None
+    """Its place in the summary, and what it is there."""
 
     @property
     def number(self) -> int:
         return self.note.seq if self.note else self.place
+
+    @property
+    def date(self) -> str:
+        """When it was, where that is known; as text, which sorts."""
+        return self.note.when.isoformat() if self.note else self.line.date if self.line else ""
+
+    @property
+    def heading(self) -> str:
+        """What it stands below in the summary."""
+        return self.line.subject if self.line else ""
+
+    @property
+    def said(self) -> str:
+        """Its words without a date."""
+        return self.line.text if self.line else self.text
 
 
 def render_static(
@@ -69,7 +75,7 @@ def render_static(
     value_of: ValueOf = lambda _: 0.0,
 ) -> StaticContext:
     """The static context within its share of the budget, and what found no room."""
-    streams = [replace(each, summary=_without(each.summary, _told_elsewhere(each))) for each in streams]
+    streams = _each_once(streams)
     builder = TextBuilder(style.room_left("", room), style.root.separator)
     paths = _paths(style, streams)
     if _add_all(style, builder, paths, streams, now):
@@ -88,6 +94,35 @@ def render_static(
     return _static_context(builder, streams, summaries, notes, rest)
 
 
+def _each_once(streams: Sequence[StreamSection]) -> list[StreamSection]:
+    """The streams without what is said in them a second time. What is to stand in any case comes first."""
+    known = Sentences()
+    texts: dict[tuple[int, Note], str] = {}
+    noted = [(number, note) for number, stream in enumerate(streams) for note in stream.notes]
+    for place in filter(lambda place: _is_standing(place[1]), noted):
+        texts[place] = known.take(place[1].text)
+    summaries = []
+    for number, stream in enumerate(streams):
+        summaries.append(_new_summary(stream, known))
+        for note in stream.notes:
+            if (number, note) not in texts:
+                texts[number, note] = known.take(note.text)
+
+    def new(number: int, notes: Iterable[Note]) -> tuple[Note, ...]:
+        return tuple(replace(note, text=texts[number, note]) for note in notes if texts[number, note])
+
+    return [
+        replace(
+            stream,
+            summary=summary,
+            instructions=new(number, stream.instructions),
+            observations=new(number, stream.observations),
+            facts=new(number, stream.facts),
+        )
+        for number, (stream, summary) in enumerate(zip(streams, summaries, strict=True))
+    ]
+
+
 def all_notes(streams: Iterable[StreamSection]) -> list[Note]:
     return [note for stream in streams for note in stream.notes]
 
@@ -99,11 +134,13 @@ def _static_context(
     notes: Sequence[Note],
     rest: tuple[Leftover, ...],
 ) -> StaticContext:
-    sentences = {normalize(note.text) for note in notes}
+    said = Sentences()
+    for text in [*(line.text for each in summaries for line in _summary_lines(each)), *(note.text for note in notes)]:
+        said.add(text)
     return StaticContext(
         body=builder.text(),
         seqs=frozenset(note.seq for note in notes),
-        sentences=frozenset(sentences.union(*map(summary_sentences, summaries))),
+        sentences=said.keys(),
         # What is left out may find room in another part, and ends there too.
         until=min((note.until for note in all_notes(streams) if note.until), default=None),
         notes=tuple(notes),
@@ -165,12 +202,11 @@ def _is_standing(note: Note | None) -> bool:
 
 def _entries(streams: Sequence[StreamSection]) -> Iterator[_Entry]:
     for number, stream in enumerate(streams):
-        for place, (line, heading, part) in enumerate(_summary_parts(stream.summary)):
-            match = _DATE_START.match(part)
-            text, date = part.removeprefix("- ") if heading else part, match[1] if match else ""
-            yield _Entry(number, SUMMARY, text, None, line, place, date, heading)
+        for place, line in enumerate(_summary_lines(stream.summary)):
+            text = str(line).removeprefix("- ") if line.subject else str(line)
+            yield _Entry(number, SUMMARY, text, None, place, line)
         for section, note in _noted(stream):
-            yield _Entry(number, section, note.text, note, date=note.when.isoformat())
+            yield _Entry(number, section, note.text, note)
 
 
 def _noted(stream: StreamSection) -> Iterator[tuple[int, Note]]:
@@ -183,23 +219,22 @@ def _noted(stream: StreamSection) -> Iterator[tuple[int, Note]]:
         yield from ((section, note) for note in notes)
 
 
-def _summary_parts(summary: str) -> Iterator[tuple[int, str, str]]:
-    """What is kept or left out as a whole, with its line and its heading: a statement, or a sentence of prose."""
-    lines = (line for line in read_summary(summary) if not line.is_heading)
-    return ((line.number, line.subject, str(line)) for line in lines)
+def _summary_lines(summary: str) -> list[SummaryLine]:
+    """What is kept or left out as a whole: a statement, or a sentence of prose."""
+    return [line for line in read_summary(summary) if not line.is_heading]
 
 
-def _told_elsewhere(stream: StreamSection) -> frozenset[str]:
-    """What a summary need not tell: its stream has something else in its place, or tells it as an instruction."""
-    said = (note.text for note in stream.instructions)
-    return stream.superseded.union(normalize(part) for text in said for part in (text, text.partition(": ")[2]) if part)
-
-
-def _without(summary: str, left_out: frozenset[str]) -> str:
-    """A summary without the parts that say one of these."""
-    parts = list(enumerate(_summary_parts(summary))) if left_out else []
-    over = {place for place, (_, _, part) in parts if not summary_sentences(part).isdisjoint(left_out)}
-    return _join_parts(summary, {place for place, _ in parts} - over, "") if over else summary
+def _new_summary(stream: StreamSection, known: Sentences) -> str:
+    """A stream's summary without what is known, and what its stream has something else in place of."""
+    superseded = Sentences(stream.superseded)
+    new: set[int] = set()
+    lines = _summary_lines(stream.summary)
+    for place, line in enumerate(lines):
+        said = [part for part in (line.text, line.text.partition(": ")[2]) if part]
+        if all(known.new_part(part) and superseded.new_part(part) == part for part in said):
+            new.add(place)
+            known.add(line.text)
+    return stream.summary if len(new) == len(lines) else _join_parts(stream.summary, new, "")
 
 
 def _cut_summary(summary: str, stream: int, kept: Iterable[_Entry]) -> str:
@@ -211,15 +246,15 @@ def _cut_summary(summary: str, stream: int, kept: Iterable[_Entry]) -> str:
 def _join_parts(summary: str, kept: set[int], gap: str) -> str:
     """Parts of a summary, each below its heading."""
     text, last, last_heading = "", 0, ""
-    for place, (line, heading, part) in enumerate(_summary_parts(summary)):
-        shown = part if place in kept else gap
+    for place, line in enumerate(_summary_lines(summary)):
+        shown = str(line) if place in kept else gap
         if not shown or (shown == gap and text.endswith(gap)):
             continue
-        if place in kept and heading != last_heading:
-            text += f"{chr(10) if text else ''}{heading}:" if heading else ""
-            last_heading = heading
-        text += ("" if not text else " " if line == last else "\n") + shown
-        last = line
+        if place in kept and line.subject != last_heading:
+            text += f"{chr(10) if text else ''}{line.subject}:" if line.subject else ""
+            last_heading = line.subject
+        text += ("" if not text else " " if line.number == last else "\n") + shown
+        last = line.number
     return text
 
 
@@ -228,42 +263,22 @@ def _leftovers(style: Style, left: Iterable[_Entry], now: datetime, width: float
     rest: list[Leftover] = []
     for entry in left:
         text = style.note(entry.note, now) if entry.note else style.line(entry.text)
-        rest.append(Leftover(text, normalize(entry.text), entry.note))
+        rest.append(Leftover(text, entry.said, entry.note))
         width -= text_width(text)
         if width < 0:
             break
     return tuple(rest)
 
 
-def render_rest(style: Style, room: float, static: StaticContext, hits: Sequence[Hit], shown: Container[str]) -> str:
-    """What the static context has no room for, as far as it fits and is not among what was recalled."""
+def render_rest(style: Style, room: float, static: StaticContext, hits: Sequence[Hit], said: Sentences) -> str:
+    """What the static context has no room for, as far as it fits and was not said."""
     builder, path = TextBuilder(room, style.root.separator), style.path("other")
     seqs = {hit.record.seq for hit in hits}
     places = {(hit.scope, hit.id) for hit in hits}
     for order, left in enumerate(static.rest):
-        is_shown = left.statement in shown or left.statement in static.sentences
+        is_shown = said.new_part(left.said) != left.said
         if left.note:
             is_shown = is_shown or left.seq in seqs or not places.isdisjoint(left.note.rests_on)
-        if not is_shown:
-            builder.add(Fragment(path, order, left.text))
+        if not is_shown and builder.add(Fragment(path, order, left.text)):
+            said.add(left.said)
     return builder.text()
-
-
-def summary_sentences(summary: str) -> set[str]:
-    """What a summary says, by line and by sentence, with its speaker and without, as duplicates are compared."""
-    lines = [_ASKED_END.sub("", _DATE_START.sub("", line.strip()).removeprefix("- ")) for line in summary.splitlines()]
-    lines += [line.partition(": ")[2] for line in lines]
-    return {normalize(line) for line in lines if line}.union(*map(sentence_set, lines))
-
-
-def sentence_set(text: str) -> set[str]:
-    """The sentences of a text, as duplicates are compared."""
-    return set(normal_sentences(text))
-
-
-def normal_sentences(text: str) -> Iterator[str]:
-    """The same, one after the other: most texts are known to be new by their first."""
-    stripped = text.strip()
-    # Most memories are one sentence, which is quicker to see than to split.
-    parts = _SENTENCE_END.split(stripped) if _INNER_END.search(stripped) else [stripped]
-    return (normalize(part) for part in parts if part)

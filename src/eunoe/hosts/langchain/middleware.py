@@ -200,7 +200,10 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             return _without_context(error)
 
     def _context_text(self, scope: Scope, question: str) -> str:
-        return self._open().context(scope, question, **self._options).text
+        context = self._open().context(scope, question, **self._options)
+        if not context.text:
+            _log.info("memory: the context is empty: %s", "; ".join(context.notes + context.faults))
+        return context.text
 
     def _learn(self, waiting: list[WaitingMessage]) -> list[WaitingMessage]:
         """Learn what waits; return what still waits."""

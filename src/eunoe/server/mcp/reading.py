@@ -43,7 +43,7 @@ def context(call: ToolCall) -> Answer:
     share = _CONTEXT_SHARE
     while True:
         found = call.memory.context(call.scope, call.text("message"), tokens=max(1, int(call.max_tokens * share)))
-        text = found.text or f"Nothing is known in {call.scope} yet."
+        text = found.text or "\n".join([f"Nothing to show in {call.scope}.", *call.notes(found.notes)])
         data = {"text": text, "tokens": found.tokens}
         if share < _MIN_CONTEXT_SHARE or call.budget().fits(data, text):
             return Answer(text, data)

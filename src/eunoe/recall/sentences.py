@@ -1,0 +1,73 @@
+"""The sentences of a context: none stands in it twice."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from eunoe.recall.lookup_query import is_reaction
+from eunoe.recall.passages import GAP
+from eunoe.text.normalize import normalize
+from eunoe.text.sentences import split_line
+from eunoe.text.third_person import third_person
+from eunoe.text.tokens import text_width
+
+_SHORT: Final = 15
+"""A sentence that is no wider, such as "Yes, please.", stays where the rest of its text is new."""
+_ASKED_END: Final = re.compile(r" \(asked: (?:(?! \(asked: ).)+\)$")
+_DATE: Final = re.compile(r" \(\d{4}-\d\d-\d\d\)")
+"""What forming adds to the name of a day."""
+_UNTIL_END: Final = re.compile(r" \(until \d{4}-\d\d-\d\d\)$")
+_INNER_END: Final = re.compile(r"[.!?…。！？\n].", re.DOTALL)  # noqa: RUF001
+
+
+class Sentences:
+    """What was said, sentence by sentence: with the speaker's name, without it, and as a statement about them."""
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self._known = set(known)
+
+    def keys(self) -> frozenset[str]:
+        return frozenset(self._known)
+
+    def add(self, text: str, speaker: str = "") -> None:
+        for said in dict.fromkeys((text, _UNTIL_END.sub("", text))):
+            for sentence in _sentences(said)[0]:
+                self._known.update(_keys(sentence, speaker), [normalize(sentence.partition(": ")[2])])
+
+    def new_part(self, text: str, speaker: str = "") -> str:
+        """A text without the sentences that were said, with a mark in their place; "" if it says nothing else."""
+        sentences, asked = _sentences(text)
+        is_known = [not self._known.isdisjoint(_keys(sentence, speaker)) for sentence in sentences]
+        if not any(is_known):
+            return text
+        pairs = list(zip(sentences, is_known, strict=True))
+        if is_reaction(" ".join(sentence for sentence, known in pairs if not known and sentence != GAP)):
+            return ""
+        shown = [GAP if known and text_width(sentence) > _SHORT else sentence for sentence, known in pairs]
+        kept = (each for each, before in zip(shown, ["", *shown], strict=False) if not each == before == GAP)
+        return " ".join(kept) + asked
+
+    def take(self, text: str, speaker: str = "") -> str:
+        """The new part of a text, which is known from now on."""
+        part = self.new_part(text, speaker)
+        self.add(text, speaker)
+        return part
+
+
+def _sentences(text: str) -> tuple[list[str], str]:
+    """The sentences of a text and the marks of what was left out; and the question that it answered."""
+    asked = match[0] if (match := _ASKED_END.search(text)) else ""
+    said = text.removesuffix(asked).strip()
+    # What is over is one memory. Most others are one sentence, which is quicker to see than to split.
+    if not _INNER_END.search(said) or _UNTIL_END.search(said):
+        return [said], asked
+    lines = said.replace(GAP, f"\n{GAP}\n").splitlines()
+    return [sentence for line in lines for sentence in split_line(line)], asked
+
+
+def _keys(sentence: str, speaker: str) -> Iterator[str]:
+    """How a sentence is compared with others."""
+    for said in (sentence, f"{speaker}: {sentence}") if speaker else (sentence,):
+        yield normalize(_DATE.sub("", said))
+        if statement := third_person(said):
+            yield normalize(statement)
