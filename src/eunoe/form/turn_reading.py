@@ -262,6 +262,9 @@ def _weigh(read: KindInput, whole: Judgement | None, own: Judgement | None, leas
         return Sentence(text)
     if (chance >= least or is_formal) and not _PATTERNS.one_off.search(text):
         return Sentence(text, INSTRUCTION, max(worth, sqrt(chance), MIN_WORTH))
+    statement = read_statement(text) if read.is_to_agent else None
+    if statement and statement.kind == "preference":  # said in few words, it looks like small talk to the model
+        worth = max(worth, statement.worth)
     worth = 1.0 if is_vital(text) else worth
     if worth >= MIN_WORTH and own.kind not in KEPT_KINDS[1:]:
         # What is worth keeping for its turn alone states something, and decides nothing.
