@@ -93,8 +93,12 @@ class LLMSummarizer(Summarizer):
 def without_repeated_questions(memories: Sequence[MemorySearchResult]) -> list[MemorySearchResult]:
     """Of interactions that ask the same only the latest: what was asked often must not crowd out the rest."""
     asked = {memory.id: _question_terms(memory.content) for memory in memories}
-    latest = {asked[memory.id]: memory.id for memory in sorted(memories, key=aware_time)}
+    latest = {asked[memory.id]: memory.id for memory in sorted(memories, key=_moment)}
     return [memory for memory in memories if asked[memory.id] is None or latest[asked[memory.id]] == memory.id]
+
+
+def _moment(memory: MemorySearchResult) -> float:
+    return memory.timestamp.timestamp() if memory.timestamp else 0.0
 
 
 def _question_terms(text: str) -> frozenset[str] | None:
