@@ -203,9 +203,9 @@ def test_a_question_of_ones_own_is_no_context_for_what_follows() -> None:
 
 def test_longer_talk_may_leave_more_behind_up_to_eight_times() -> None:
     places = [f"Anna: In {1900 + n} my cousin number {n} bought house {n * 7} on Hill {n}." for n in range(100)]
-    assert len(extract_by_rules([user()], talk(*places[:10]))) == 8
-    assert 8 < len(extract_by_rules([user()], talk(*places, *places))) < 64
-    assert len(extract_by_rules([user()], talk(*places, *(f"Tool: {'x' * 9000}" for _ in range(60))))) == 64
+    assert len(extract_by_rules([user()], talk(*places[:30]))) == 24
+    assert 24 < len(extract_by_rules([user()], talk(*places, *places))) < 100
+    assert len(extract_by_rules([user()], talk(*places, *(f"Tool: {'x' * 9000}" for _ in range(60))))) == 100
 
 
 def test_what_may_change_is_kept_apart_from_what_stays() -> None:

@@ -92,7 +92,7 @@ def test_the_model_sees_times_speakers_limits_and_what_is_known():
     ]
     assert streams[2].findtext("looks_for") == "Recipes."
     assert [dict(wants.attrib) for wants in streams[1].findall("wants")] == [
-        {"kind": "observation", "least": "0", "most": "8", "words": "40"}
+        {"kind": "observation", "least": "0", "most": "24", "words": "40"}
     ]
     assert [[one.text for one in each.findall("known")] for each in streams] == [
         [],

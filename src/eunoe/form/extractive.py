@@ -122,7 +122,7 @@ def _find_candidates(place: int, reading: TurnReading) -> list[_Candidate]:
         part, end = parts[number], _end_of_run(parts, number)
         if part.worth > 0:
             run = parts[number:end]
-            before = "" if part.sentence.question else _sentence_referred_to(parts, number, end)
+            before = "" if part.sentence.question else _sentence_referred_to(parts, number, turn)
             key = "" if before else part.key
             after = _exception_after(parts, end, _MAX_EXCEPTION_WORDS_WITH_KEY if key else _MAX_EXCEPTION_WORDS)
             if before and found and found[-1].repeats(before) and max(each.worth for each in run) >= MIN_WORTH:
@@ -132,7 +132,7 @@ def _find_candidates(place: int, reading: TurnReading) -> list[_Candidate]:
                     place,
                     number,
                     turn,
-                    " ".join(add_dates(each.text, turn.moment, part.sentence.kind == "plan") for each in run),
+                    " ".join(_dated_text(each, turn) for each in run),
                     part.kind,
                     max(each.worth for each in run) if key == part.key else part.sentence.worth,
                     key,
@@ -179,14 +179,19 @@ def _end_of_run(parts: Sequence[_Part], start: int) -> int:
     return end
 
 
-def _sentence_referred_to(parts: Sequence[_Part], number: int, end: int) -> str:
-    """The sentence before a run, if the run begins with what points at it. Instructions may point back anywhere."""
-    is_standing = parts[number].sentence.kind == INSTRUCTION
-    points_back = (_PATTERNS.back_reference.search if is_standing else _PATTERNS.back_reference.match)(
-        parts[number].text
+def _dated_text(part: _Part, turn: Turn) -> str:
+    return add_dates(part.text, turn.moment, part.sentence.kind == "plan")
+
+
+def _sentence_referred_to(parts: Sequence[_Part], number: int, turn: Turn) -> str:
+    """The sentence before one that begins or ends with what points at it. Instructions may point back anywhere."""
+    text, is_standing = parts[number].text, parts[number].sentence.kind == INSTRUCTION
+    reference = _PATTERNS.back_reference
+    points_back = (
+        reference.search(text) if is_standing else reference.match(text) or _PATTERNS.last_reference.search(text)
     )
-    before = parts[number - 1].text if number and points_back else ""
-    return "" if before and (is_question(before) or is_secret(before)) else before
+    before = parts[number - 1] if number and points_back else None
+    return "" if before is None or is_question(before.text) or is_secret(before.text) else _dated_text(before, turn)
 
 
 def _exception_after(parts: Sequence[_Part], number: int, max_words: int) -> str:
@@ -273,15 +278,20 @@ def _propose(place: int, target: Target, candidates: Iterable[_Candidate], turns
 
 
 def _rank(candidates: Iterable[_Candidate]) -> list[_Candidate]:
-    """The best first; of several values of one key only the last, and those that say something else besides."""
+    """The best first; of several values of one key only the last, those said with it in one turn, and those that say
+    something else besides."""
     wanted = list(candidates)
     latest = {candidate.key: candidate for candidate in wanted if candidate.key}
-    current = [each for each in wanted if not each.key or _outlasts(each, latest[each.key])]
-    return sorted(current, key=lambda each: (each.kind != INSTRUCTION, -each.worth, -each.place))
+    current = (_outlasting(each, latest[each.key]) if each.key else each for each in wanted)
+    return sorted(filter(None, current), key=lambda each: (each.kind != INSTRUCTION, -each.worth, -each.place))
 
 
-def _outlasts(candidate: _Candidate, latest: _Candidate) -> bool:
-    return candidate is latest or says_more(candidate.text, latest.text)
+def _outlasting(candidate: _Candidate, latest: _Candidate) -> _Candidate | None:
+    if candidate is latest:
+        return candidate
+    if candidate.place == latest.place:
+        return replace(candidate, key="")  # both hold: the key would let the later one end it
+    return candidate if says_more(candidate.text, latest.text) else None
 
 
 def _choose(

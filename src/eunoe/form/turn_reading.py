@@ -8,6 +8,7 @@ from eunoe.embed.contract import Embedder, Vectors
 from eunoe.embed.encoder import Encoder
 from eunoe.errors import EmbedderError
 from eunoe.form.data_files import PatternFile
+from eunoe.form.duplicates import is_duplicate
 from eunoe.form.kind_features import KindInput
 from eunoe.form.kind_model import Judgement, KindModel, load_kind_model
 from eunoe.form.statements import (
@@ -52,7 +53,7 @@ _SCANNED_CHARACTERS: Final = 300
 _MAX_ANSWER_WORDS: Final = 12
 _MAX_QUESTION_WORDS: Final = 20
 _MAX_TERSE_WORDS: Final = 10
-"""A turn that is no longer is read as one sentence: "Lunt Harbour. north. wet"."""
+"""A turn that is no longer, and has a fragment, is read as one sentence: "Lunt Harbour. north. wet"."""
 _MAX_BARE_WORDS: Final = 3
 """What is no longer and has no form of a statement says nothing without the question that it answers."""
 _PATTERNS: Final = PatternFile("turns")
@@ -105,12 +106,13 @@ class TurnReader:
     def read(self, turns: Sequence[Turn], earlier: Sequence[Turn] = ()) -> list[TurnReading]:
         """Read turns that follow each other, and on `earlier` ones."""
         pairs = list(zip([*earlier[-1:], *turns] if earlier else [None, *turns], turns, strict=False))
+        users = {turn.name for turn in [*earlier, *turns] if turn.role.lower() not in (*AGENT_ROLES, *TOOL_ROLES)}
         has_agent = any(turn.role.lower() in AGENT_ROLES for turn in [*earlier, *turns])
         judged: dict[str, TurnReading] = {}
         if self.model and self._encoder:
             try:
                 spoken = [pair for pair in pairs if pair[1].role.lower() not in TOOL_ROLES]
-                readings = _read_by_model(self.model, self._encoder, spoken, has_agent)
+                readings = _read_by_model(self.model, self._encoder, spoken, has_agent, len(users) > 1)
                 judged = {reading.turn.id: reading for reading in readings if reading.judgement}
             except EmbedderError:  # then rules read them all
                 judged = {}
@@ -153,7 +155,9 @@ def _needs_question(turn: Turn, text: str, question: Question) -> bool:
         return False
     if word_count(question.text) > _MAX_QUESTION_WORDS or word_count(text) > _MAX_ANSWER_WORDS:
         return False
-    return not is_question(text) and not is_secret(question.text) and not text.endswith("!!") and is_fragment(text)
+    if is_question(text) or is_secret(question.text) or text.endswith("!!") or is_duplicate(text, question.text):
+        return False
+    return is_fragment(text)
 
 
 def _find_question(turn: Turn, before: Turn | None) -> Question | None:
@@ -165,8 +169,9 @@ def _find_question(turn: Turn, before: Turn | None) -> Question | None:
 
 
 def choose_sentences(text: str, most: int) -> list[str]:
-    """The sentences of a turn without what it quotes; of too many, those that seem to say most of the speaker."""
-    found = split_sentences(_PATTERNS.given_text.sub("", _PATTERNS.quoted_line.sub("", text)))
+    """The sentences of a turn, long quotations left out; of too many, those that seem to say most of the speaker."""
+    own_text = _PATTERNS.given_text.sub("", _PATTERNS.quoted_line.sub("", text))
+    found = split_sentences(_PATTERNS.quoted_passage.sub(r"\1…\2", own_text))
     if len(found) <= most:
         return found
     last_places = {sentence: place for place, sentence in enumerate(found)}
@@ -179,9 +184,9 @@ def choose_sentences(text: str, most: int) -> list[str]:
 
 
 def _read_by_model(
-    model: KindModel, encoder: Encoder, pairs: Sequence[tuple[Turn | None, Turn]], has_agent: bool
+    model: KindModel, encoder: Encoder, pairs: Sequence[tuple[Turn | None, Turn]], has_agent: bool, is_group: bool
 ) -> Iterator[TurnReading]:
-    inputs = [list(_kind_inputs(before, turn, has_agent)) for before, turn in pairs]
+    inputs = [list(_kind_inputs(before, turn, has_agent, is_group)) for before, turn in pairs]
     texts = list(dict.fromkeys(text for own in inputs for each in own for text in (each.text, each.before)))
     means = dict(zip(texts, encoder.layer_means(texts), strict=True))
     rows = [each._replace(vector=means[each.text], vector_before=means[each.before]) for own in inputs for each in own]
@@ -214,10 +219,11 @@ def _least_chances(names: Sequence[str], judgements: Sequence[Judgement | None])
     }
 
 
-def _kind_inputs(before: Turn | None, turn: Turn, has_agent: bool) -> Iterator[KindInput]:
-    """A turn as the model reads it, and then its sentences."""
+def _kind_inputs(before: Turn | None, turn: Turn, has_agent: bool, is_group: bool) -> Iterator[KindInput]:
+    """A turn as the model reads it, and then its sentences. In a group, whoever answers the agent speaks to it."""
     said, continues = (before.text, before.name == turn.name) if before else ("", False)
-    is_to_agent = turn.role.lower() not in AGENT_ROLES and (has_agent or not turn.speaker)
+    hears = before is not None and before.role.lower() in AGENT_ROLES if is_group else has_agent
+    is_to_agent = turn.role.lower() not in AGENT_ROLES and (hears or not turn.speaker)
     whole = KindInput(turn.text, turn.role, said, continues=continues, is_to_agent=is_to_agent)
     yield whole
     for text in _join_terse(choose_sentences(turn.text, _MAX_JUDGED)):
@@ -231,8 +237,8 @@ def _join_terse(texts: Sequence[str]) -> list[str]:
     while ends > 1 and is_question(texts[ends - 1]):
         ends -= 1
     first = " ".join(texts[:ends])
-    is_terse = ends > 1 and word_count(first) <= _MAX_TERSE_WORDS and not any(map(is_question, texts[:ends]))
-    return [first, *texts[ends:]] if is_terse else list(texts)
+    is_short = ends > 1 and word_count(first) <= _MAX_TERSE_WORDS and not any(map(is_question, texts[:ends]))
+    return [first, *texts[ends:]] if is_short and any(map(is_fragment, texts[:ends])) else list(texts)
 
 
 def _weigh_alone(sentence: Sentence) -> Sentence:
@@ -256,9 +262,15 @@ def _weigh(read: KindInput, whole: Judgement | None, own: Judgement | None, leas
         return Sentence(text)
     if (chance >= least or is_formal) and not _PATTERNS.one_off.search(text):
         return Sentence(text, INSTRUCTION, max(worth, sqrt(chance), MIN_WORTH))
+    statement = read_statement(text) if read.is_to_agent else None
+    if statement and statement.kind == "preference":  # said in few words, it looks like small talk to the model
+        worth = max(worth, statement.worth)
     worth = 1.0 if is_vital(text) else worth
-    kind = own.kind if worth < MIN_WORTH else max(KEPT_KINDS[1:], key=own.probabilities.__getitem__)
-    return Sentence(text, kind, worth)
+    if worth >= MIN_WORTH and own.kind not in KEPT_KINDS[1:]:
+        # What is worth keeping for its turn alone states something, and decides nothing.
+        is_plain = own.kind == "nothing"
+        return Sentence(text, "fact" if is_plain else max(KEPT_KINDS[1:], key=own.probabilities.__getitem__), worth)
+    return Sentence(text, own.kind, worth)
 
 
 def _weigh_by_rules_too(turn: Turn, sentence: Sentence) -> Sentence:

@@ -30,7 +30,7 @@ PRESETS: Mapping[str, Settings] = {
             "they are, the people and things in their life, plans and dates. Not what only matters right now."
         ),
         extraction_fields=("observation",),
-        observation_extraction_max=8,
+        observation_extraction_max=24,
         observation_max_words=40,
         consolidation_prompt=(
             "A portrait of the user for an assistant who meets them again: who they are, how they want to be treated, "

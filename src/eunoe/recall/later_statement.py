@@ -28,6 +28,7 @@ _TURNS_APART: Final = 5
 _HOUR: Final = 3600.0
 
 _PRESENT: Final = re.compile(
+    r"\b(?:(?:do|am) i|(?:is|are|['’]s) (?:my|our))\b|"
     r"\b(?:now|nowadays|current(?:ly)?|latest|newest|(?:most|more) recent|still|these days|today|at present|presently|"
     r"actual(?:ly)?|final(?:ly)?|in the end|any ?more|at the moment|settled|up to date|so far|"
     r"jetzt|aktuell\w*|heute|inzwischen|mittlerweile|noch|zurzeit|derzeit\w*|gerade|"
@@ -51,7 +52,8 @@ _FUTURE: Final = re.compile(
 
 
 def present_share(question: str) -> float:
-    """How far a question asks for what is true now, from 0 to 1. What will be is what is planned now.
+    """How far a question asks for what is true now, from 0 to 1. What will be is what is planned now, and whoever asks
+    about themselves means today.
 
     >>> [present_share(text) for text in ("Where does Ada live now?", "Where did Ada live?", "the street of Ada")]
     [1.0, 0.0, 0.1]

@@ -1,6 +1,6 @@
 """Ranking: from the signals of each row to the best candidates, in the same way over one stream or several."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from functools import lru_cache, partial, reduce
 from math import exp, log
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from eunoe.index.dense import Bools, Floats
 from eunoe.index.graph import EntityGraph
+from eunoe.index.lexical import LexicalIndex
 from eunoe.index.stream import ConversationLayout, StreamIndex
 from eunoe.model.hit import Reason
 from eunoe.recall.document_scores import combine_scores, own_log_odds, short_excess
@@ -21,7 +22,7 @@ from eunoe.recall.query import QueryPlan, Question, Synonyms, exact_groups, plan
 from eunoe.recall.ranking_recipes import RECIPES, REFERENCE_ITEMS, Blend, DocumentScale, Recipe, interpolate
 from eunoe.recall.reasons import BlendExplanation, Explain, GraphExplanation, all_reasons, lexical_reason, only_reason
 from eunoe.recall.request import NO_FILTER, Filter
-from eunoe.text.languages import INDEFINITE_WORDS
+from eunoe.text.languages import FRAME_WORDS, INDEFINITE_WORDS, STOP_WORDS
 
 Doubles = NDArray[np.float64]
 ExplainRows = Callable[[list[int]], list[Explain]]
@@ -31,6 +32,11 @@ _FEEDBACK_TERMS: Final = 40
 _FEEDBACK_MAX_SHARE: Final = 0.05
 """Feedback comes from so many rows and terms, and not from terms that a larger share of all rows have."""
 _MIN_LOG_ODDS: Final = -40
+_EMPTY_LOG_ODDS: Final = -6.0
+"""At most, for what tells nothing: whatever may be an answer comes first."""
+_MAX_EMPTY_WORDS: Final = 8
+_EMPTY_WORDS: Final = FRAME_WORDS.union(["know", "sure", "idea", "sorry", "don't"], *STOP_WORDS.values())
+"""Words that name nothing, of which an empty row has so many at most."""
 _LATER_EXCESS: Final = 0.1
 """A later statement stands just above the one whose place it takes."""
 _IMAGINED_DOCUMENTS: Final = 2
@@ -53,6 +59,8 @@ _NEIGHBOUR_SHARES: Final = (("before", 0.6), ("after", 0.5), ("two_before", 0.4)
 _USUAL_COSINE: Final = 0.1
 _USUAL_COSINE_ROWS: Final = 20
 """The usual cosine of a stream is that of its rows, and of so many imagined ones with this cosine."""
+_SAME_COSINE: Final = 0.95
+"""What is so near is the question itself, asked before: that says nothing of what is usual."""
 _WORDS_SHARE: Final = 0.75
 """Where some rows have a vector and some do not: how far the weights of the latter go towards those for words alone.
 All the way they crowd out what only its meaning finds, half the way they are crowded out."""
@@ -183,6 +191,7 @@ def _blend_signals(index: StreamIndex, search: _Search, plan: QueryPlan, evidenc
     if words is not blend and index.dense.count < index.rows:
         total = np.where(index.dense.present, total, _weighted_sum(evidence.signals, words, index.rows))
     found = _supported_rows(index, evidence)
+    total[_empty_rows(index, plan, evidence, total)] = _EMPTY_LOG_ODDS
     total[~found] = -np.inf
     if blend.feedback and evidence.has_turns and found.any():
         evidence.signals["feedback"] = _feedback_signal(index, plan, total)
@@ -245,6 +254,27 @@ def _supported_rows(index: StreamIndex, evidence: Evidence) -> Bools:
     return evidence.mask & found
 
 
+def _empty_rows(index: StreamIndex, plan: QueryPlan, evidence: Evidence, total: Doubles) -> list[int]:
+    """Rows that fit and tell nothing: questions that name no more than is asked now, and empty answers to them."""
+    lexical, asked = index.lexical, {term for group in plan.groups for term in group.terms}
+    others = lexical.rows["end"] - lexical.rows["start"] - np.count_nonzero(evidence.matches, axis=0)
+    may_be = (total > _EMPTY_LOG_ODDS) & (others <= _MAX_EMPTY_WORDS)
+    questions = _rows_of_only(lexical, may_be & index.columns["asks"], asked)
+    if not questions or not evidence.has_turns:
+        return questions
+    return [*questions, *_rows_of_only(lexical, may_be & np.isin(index.layout.before, questions), set())]
+
+
+def _rows_of_only(lexical: LexicalIndex, rows: Bools, known: Set[int]) -> list[int]:
+    """Those of some rows that have no terms but known ones and words that name nothing."""
+    numbers = np.flatnonzero(rows).tolist()
+    return [
+        row
+        for row, terms in zip(numbers, lexical.row_terms(numbers), strict=True)
+        if all(lexical.keys[term] in _EMPTY_WORDS for term in terms - known)
+    ]
+
+
 def _feedback_signal(index: StreamIndex, plan: QueryPlan, total: Doubles) -> Floats:
     """What each row has of the rare words of the best rows, besides those of the question."""
     asked = {term for group in plan.groups for term in group.terms}
@@ -283,7 +313,8 @@ def _dense_signal(index: StreamIndex, cosines: Floats, mask: Bools) -> Floats:
     count = index.dense.count
     # Without the gaps, so that it is the same sum, and is rounded alike, whatever was removed.
     held = cosines if count == index.rows else cosines[index.dense.present]
-    usual = (float(held.sum()) + _USUAL_COSINE * _USUAL_COSINE_ROWS) / (count + _USUAL_COSINE_ROWS)
+    others = held[held < _SAME_COSINE]
+    usual = (float(others.sum()) + _USUAL_COSINE * _USUAL_COSINE_ROWS) / (len(others) + _USUAL_COSINE_ROWS)
     lift: Floats = (cosines - np.float32(usual)) / np.float32(max(1 - usual, 0.05))
     return lift if count == index.rows and mask.all() else lift * (index.dense.present & mask)
 

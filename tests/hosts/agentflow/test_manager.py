@@ -8,8 +8,9 @@ from uuid import uuid4
 import pytest
 from tests.support.agentflow_memory import ANNA, BEN, CountingStore, assistant, fact, user
 
+import eunoe
 from eunoe.errors import InputError, LlmError, ScopeError
-from eunoe.hosts.agentflow import LLMExtractor, LLMSummarizer, MemoryManager
+from eunoe.hosts.agentflow import EunoeStore, LLMExtractor, LLMSummarizer, MemoryManager
 from eunoe.hosts.agentflow.framework import MemorySearchResult, MemoryType
 from eunoe.hosts.agentflow.testing import MockStore
 
@@ -396,3 +397,16 @@ def test_what_was_forgotten_may_be_said_again(store: CountingStore, manager: Mem
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         MemoryManager(MockStore(), **options)
+
+
+def test_a_question_asked_often_does_not_crowd_out_what_answers_it() -> None:
+    with eunoe.open(":memory:", llm="none", form=False) as memory:
+        store = EunoeStore(memory)
+        manager = MemoryManager(store, relevance_threshold=0.5)
+        interact(manager, "Peanuts make my throat swell up.", "Noted.")
+        for number in range(6):
+            asyncio.run(store.astore(ANNA, "What am I allergic to?"))
+            interact(manager, "What am I allergic to?", f"I can't say, for the {number}. time.")
+        found = recall(manager, "What am I allergic to?")
+    assert "User: Peanuts make my throat swell up.\nAssistant: Noted." in found
+    assert sum("allergic" in text for text in found) <= 2

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import eunoe
+from eunoe.errors import InputError
 from eunoe.hosts.mem0 import LLMError, Memory
 from eunoe.llm import Prompt
 from eunoe.llm.scripted import ScriptedLlm
@@ -136,3 +137,21 @@ def test_of_an_incognito_session_nothing_is_kept(path: Path) -> None:
         assert Memory(memory=store).add(SAID, **ANNA, run_id="r1", prompt="Look for pets.")["results"] == []
         assert log(store, "session=r1/user=anna") == []
         assert llm.prompts == []
+
+
+def test_without_a_model_no_plain_statement_is_lost(dense_memory: Memory) -> None:
+    memory = dense_memory
+    added = memory.add("I like tea. I like coffee.", user_id="anna")["results"]
+    assert [each["memory"] for each in added] == ["I like tea.", "I like coffee."]
+    assert memory.add("The weather was lovely over there.", user_id="anna")["results"] == []
+    (found,) = memory.search("weather", filters={"user_id": "anna"})["results"][:1]
+    assert found["memory"] == "The weather was lovely over there."
+    assert found["metadata"] is None
+    assert memory.get(found["id"])["memory"] == found["memory"]
+    assert [row["event"] for row in memory.history(found["id"])] == ["ADD"]
+    with pytest.raises(InputError, match="no memory: add what it should say"):
+        memory.update(found["id"], "It rained.")
+    memory.delete(found["id"])
+    memory.add("Hello! How are you?", user_id="anna")
+    left = {each["memory"] for each in memory.search("weather, hello", filters={"user_id": "anna"})["results"]}
+    assert left.isdisjoint([found["memory"], "Hello! How are you?"])

@@ -12,7 +12,12 @@ from eunoe.hosts.agentflow.formatting import format_memories
 from eunoe.hosts.agentflow.framework import AgentState, BaseStore, MemorySearchResult, MemoryType, Message
 from eunoe.hosts.agentflow.own_config import MemoryScope, is_within, own_config
 from eunoe.hosts.agentflow.retention import apply_age, is_archived, is_summary, surplus
-from eunoe.hosts.agentflow.summarizers import ExtractiveSummarizer, Summarizer, interaction_text
+from eunoe.hosts.agentflow.summarizers import (
+    ExtractiveSummarizer,
+    Summarizer,
+    interaction_text,
+    without_repeated_questions,
+)
 from eunoe.hosts.agentflow.turn_cache import TurnCache
 from eunoe.hosts.agentflow.turns import Turn, id_of
 from eunoe.model.time import utc_now
@@ -248,7 +253,7 @@ class MemoryManager:
             hits = await store.asearch(
                 own, query[:_MAX_QUERY_CHARACTERS], memory_type=memory_type, limit=limit, score_threshold=threshold
             )
-            usable = [hit for hit in hits if is_within(hit, own) and not is_archived(hit)]
+            usable = without_repeated_questions([hit for hit in hits if is_within(hit, own) and not is_archived(hit)])
             if len(usable) >= wanted or len(hits) < limit or limit >= _MAX_MEMORIES:
                 return usable
             limit = min(limit * 8, _MAX_MEMORIES)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from eunoe.errors import InputError
+from eunoe.form.statements import is_question
 from eunoe.hosts.agentflow.framework import DistanceMetric, MemorySearchResult, RetrievalStrategy
 from eunoe.hosts.agentflow.memories import result_of
 from eunoe.memory import Memory
@@ -60,7 +61,7 @@ class Search:
         return sorted((result_of(item) for page in pages for item in page.items), key=_moment, reverse=True)
 
     def _score(self, hit: Hit) -> float:
-        if _words(hit.text) == _words(self.query):
+        if _words(hit.text) == _words(self.query) and not is_question(self.query):
             return 1.0
         above = max(hit.score - _MOST_UNLESS_SAME, 0.0)
         return hit.score - above * 0.9

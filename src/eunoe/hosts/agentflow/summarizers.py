@@ -8,12 +8,13 @@ from typing import Any, Final
 
 from eunoe.errors import InputError, LlmError
 from eunoe.form.rule_summary import summarize_by_rules
-from eunoe.form.statements import is_secret, read_statement
+from eunoe.form.statements import is_question, is_secret, read_statement
 from eunoe.hosts.agentflow.extractors import ask
 from eunoe.hosts.agentflow.framework import MemorySearchResult
 from eunoe.hosts.agentflow.retention import aware_time
 from eunoe.model.atom import Atom
 from eunoe.model.time import utc_now
+from eunoe.recall.novelty import content_terms
 from eunoe.text.markup import escape_xml
 from eunoe.text.sentences import cut_to_words, split_sentences
 
@@ -87,6 +88,22 @@ class LLMSummarizer(Summarizer):
         if not answer.strip():
             raise LlmError("the LLM gave no summary; nothing was changed")
         return cut_to_words(answer.strip(), self.max_words)
+
+
+def without_repeated_questions(memories: Sequence[MemorySearchResult]) -> list[MemorySearchResult]:
+    """Of interactions that ask the same only the latest: what was asked often must not crowd out the rest."""
+    asked = {memory.id: _question_terms(memory.content) for memory in memories}
+    latest = {asked[memory.id]: memory.id for memory in sorted(memories, key=_moment)}
+    return [memory for memory in memories if asked[memory.id] is None or latest[asked[memory.id]] == memory.id]
+
+
+def _moment(memory: MemorySearchResult) -> float:
+    return memory.timestamp.timestamp() if memory.timestamp else 0.0
+
+
+def _question_terms(text: str) -> frozenset[str] | None:
+    question = _user_part(text).strip()
+    return content_terms(question) if is_question(question) else None
 
 
 def _user_part(text: str) -> str:

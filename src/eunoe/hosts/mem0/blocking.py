@@ -29,7 +29,7 @@ from eunoe.hosts.mem0.arguments import (
 )
 from eunoe.hosts.mem0.configuration import Configuration
 from eunoe.hosts.mem0.exceptions import not_found
-from eunoe.hosts.mem0.extraction import Draft, Messages, extract, keep_messages, write_procedure
+from eunoe.hosts.mem0.extraction import UNFORMED, Draft, Messages, keep_messages, learn, write_procedure
 from eunoe.hosts.mem0.filters import parse_filters
 from eunoe.hosts.mem0.history import deletion_rows, mark_deleted, to_rows
 from eunoe.hosts.mem0.ids import from_id, to_id
@@ -46,8 +46,9 @@ from eunoe.hosts.mem0.scope_groups import (
 )
 from eunoe.hosts.mem0.score_details import score_details
 from eunoe.model.atom import Atom
-from eunoe.model.choices import ATOM_KINDS, RecipeName
+from eunoe.model.choices import ATOM_KINDS, Kind, RecipeName
 from eunoe.model.hit import Hit
+from eunoe.model.record import Item
 from eunoe.model.scope import Scope, ScopeLike
 from eunoe.model.source import source_place
 from eunoe.model.time import TimeLike, parse_optional_time, utc_now
@@ -55,6 +56,7 @@ from eunoe.model.time import TimeLike, parse_optional_time, utc_now
 _KEPT: Final = ("id", "kind", "label", "files", "pages", "people", "source", "time", "pinned")
 """What an update leaves as it is."""
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_LOG: Final[tuple[Kind, ...]] = ("message",)
 _SAME: Final = 5
 """Memories nearest to a new one, among which the same words would stand."""
 
@@ -187,6 +189,8 @@ class Memory:
         current = self._find(memory_id)
         if current is None:
             raise not_found(memory_id)
+        if not isinstance(current, Atom):
+            raise InputError(f"{memory_id} is a message as it was said, and no memory: add what it should say")
         fields = dict(current.metadata) | parse_metadata(metadata, "update()", to_result(current))
         if expiration_date is not UNSET:
             fields["expiration_date"] = expiration_date
@@ -218,7 +222,9 @@ class Memory:
     def history(self, memory_id: str) -> list[dict[str, Any]]:
         """Return what happened to a memory, oldest first."""
         if (current := self._find(memory_id)) is not None:
-            return to_rows(memory_id, self._memory.history(scope_of(current), current.id, exact=True))
+            is_memory = isinstance(current, Atom)
+            versions = self._memory.history(scope_of(current), current.id, exact=True) if is_memory else [current]
+            return to_rows(memory_id, versions)
         place = from_id(memory_id) if isinstance(memory_id, str) else None
         return deletion_rows(self._memory, memory_id, *place) if place else []
 
@@ -259,16 +265,18 @@ class Memory:
     def _recall(
         self, groups: list[ScopeGroup], query: str, most: int, now: TimeLike | None, rerank: bool, expired: bool
     ) -> list[Hit]:
+        """Memories, and messages in the log that became none."""
         recipe: RecipeName = "thorough" if rerank else "default"
         hits = [
             hit
             for scopes, where in (groups if most else [])
+            for kinds, conditions in ((ATOM_KINDS, where), (_LOG, {"AND": [UNFORMED, *filter(None, [where])]}))
             for hit in self._memory.recall(
                 scopes,
                 query,
                 limit=most,
-                kinds=ATOM_KINDS,
-                where=where,
+                kinds=kinds,
+                where=conditions,
                 now=now,
                 recipe=recipe,
                 expired=expired,
@@ -279,8 +287,7 @@ class Memory:
 
     def _learn(self, owner: Scope, said: Messages, prompt: str, time: datetime | None) -> list[Draft]:
         """Drafts of what is new in messages, which are kept too."""
-        sources = keep_messages(self._memory, owner, said, time)
-        drafts = extract(self._memory, owner, sources, prompt, time)
+        drafts = learn(self._memory, owner, said, prompt, time)
         return [draft for draft in drafts if not self._is_known(owner, draft["text"])]
 
     def _keep(
@@ -300,7 +307,7 @@ class Memory:
     def _renew(self, owner: Scope, id: str, draft: Draft) -> bool:
         """Have a memory that has expired hold again; False if it has not."""
         current = self._get(owner, id)
-        if current is None or not is_expired(current, utc_now()):
+        if not isinstance(current, Atom) or not is_expired(current, utc_now()):
             return False
         self._replace(current, draft["text"], {"expiration_date": None, **draft["metadata"]})
         return True
@@ -327,24 +334,26 @@ class Memory:
         near = self._memory.recall(owner, text, limit=_SAME, kinds=ATOM_KINDS, exact=True)
         return any(hit.text == text for hit in near)
 
-    def _find(self, memory_id: object) -> Atom | None:
+    def _find(self, memory_id: object) -> Item | None:
         if not isinstance(memory_id, str) or not memory_id.strip():
             return None
         place = from_id(memory_id)
         return self._get(*place) if place else self._find_imported(memory_id)
 
-    def _find_imported(self, own_id: str) -> Atom | None:
+    def _find_imported(self, own_id: str) -> Item | None:
         """A memory by the id that it had in a mem0 store, which does not say whose it is."""
         scopes = owned_scopes(self._memory) if _UUID.fullmatch(own_id) else []
         found = [atom for scope in scopes if (atom := self._get(scope, own_id))]
         return found[0] if len(found) == 1 else None
 
-    def _get(self, scope: Scope, id: str) -> Atom | None:
+    def _get(self, scope: Scope, id: str) -> Item | None:
+        """A memory, or a message that became none."""
         try:
             item = self._memory.get(scope, id, exact=True)
         except (NotFoundError, AccessError, InputError):
             return None
-        return item if isinstance(item, Atom) and item.retired is None and holds_memories(scope) else None
+        is_found = isinstance(item, Atom) or UNFORMED.items() <= item.metadata.items()
+        return item if is_found and item.retired is None and holds_memories(scope) else None
 
     def _forget(self, scopes: list[Scope]) -> None:
         every: list[ScopeLike] = [*scopes]

@@ -1,12 +1,13 @@
 """What is worth remembering of a conversation: by the language model of the memory, or by rules without one."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 from eunoe.errors import InputError, LlmError
+from eunoe.form.statements import read_statement
 from eunoe.hosts.mem0.arguments import PROCEDURAL
 from eunoe.hosts.mem0.exceptions import llm_error
 from eunoe.hosts.mem0.messages import transcript
@@ -19,6 +20,7 @@ from eunoe.model.report import Receipt
 from eunoe.model.scope import Scope
 from eunoe.model.source import source_place
 from eunoe.model.turn import FORMER
+from eunoe.text.sentences import split_sentences
 
 Messages = Sequence[dict[str, Any]]
 
@@ -33,6 +35,8 @@ class Source(NamedTuple):
 Draft = dict[str, Any]
 """What `remember` takes. One without an id is known by its words."""
 
+UNFORMED: Final[Mapping[str, Any]] = {"unformed": True}
+"""What marks a message in the log that became no memory."""
 _FORMER: Final = "mem0"
 _SESSION: Final = "mem0"
 """A conversation without a run: the rules read more out of one that has a session."""
@@ -54,15 +58,49 @@ def keep_messages(memory: Memory, owner: Scope, messages: Messages, time: dateti
 
     What was forgotten or said incognito is not among them. The engine forms nothing from them: `add` does, here.
     """
-    said = [{**_to_message(message, time), "metadata": {FORMER: _FORMER}} for message in messages]
-    receipts = memory.observe(owner, said)
+    return list(_observe(memory, owner, messages, time).values())
+
+
+def learn(memory: Memory, owner: Scope, messages: Messages, prompt: str, time: datetime | None) -> list[Draft]:
+    """Put messages into the log, and draft what there is to remember of them. Without a language model, a user's
+    message that no draft rests on is marked: `search` finds it in the log."""
+    if memory.llm:
+        return extract(memory, owner, keep_messages(memory, owner, messages, time), prompt, time)
+    places = [Source(str(place), message) for place, message in enumerate(messages)]
+    drafts = extract(memory, owner, places, prompt, time)
+    used = {place for draft in drafts for place in draft["source"]}
+    kept = _observe(memory, owner, messages, time, {each.id for each in places if _states(each.message)} - used)
     return [
-        Source(receipt.id, message) for receipt, message in zip(receipts, messages, strict=True) if _is_kept(receipt)
+        draft | {"source": [kept[place].id for place in draft["source"]]}
+        for draft in drafts
+        if kept.keys() >= set(draft["source"])
     ]
 
 
+def _states(message: dict[str, Any]) -> bool:
+    """Whether a user says anything in it."""
+    return message["role"] == "user" and any(map(read_statement, split_sentences(message["content"])))
+
+
+def _observe(
+    memory: Memory, owner: Scope, messages: Messages, time: datetime | None, unformed: Collection[str] = ()
+) -> dict[str, Source]:
+    """By their places: the messages that are in the log now."""
+    marks = [UNFORMED if str(place) in unformed else {} for place in range(len(messages))]
+    said = [
+        {**_to_message(message, time), "metadata": {FORMER: _FORMER, **mark}}
+        for message, mark in zip(messages, marks, strict=True)
+    ]
+    receipts = memory.observe(owner, said)
+    return {
+        str(place): Source(receipt.id, message)
+        for place, (receipt, message) in enumerate(zip(receipts, messages, strict=True))
+        if _is_kept(receipt)
+    }
+
+
 def extract(memory: Memory, owner: Scope, sources: Sequence[Source], prompt: str, time: datetime | None) -> list[Draft]:
-    """Drafts of what there is to remember of messages that are in the log, each with those that it rests on."""
+    """Drafts of what there is to remember of messages, each with those that it rests on."""
     if not sources:
         return []
     if prompt and memory.llm:

@@ -8,7 +8,7 @@ from eunoe.errors import EunoeError
 from eunoe.hosts.mem0.ids import to_id
 from eunoe.hosts.mem0.payload import created_at, scope_of
 from eunoe.hosts.mem0.scope_groups import DELETIONS
-from eunoe.model.atom import Atom
+from eunoe.model.record import Item
 from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
 
@@ -16,7 +16,7 @@ _NO_WORDS: Final = "deleted"
 """The text of a note that a memory was deleted."""
 
 
-def to_rows(memory_id: str, versions: Sequence[Atom]) -> list[dict[str, Any]]:
+def to_rows(memory_id: str, versions: Sequence[Item]) -> list[dict[str, Any]]:
     """A row for each version of a memory, oldest first."""
     return [
         _row(
@@ -33,11 +33,11 @@ def to_rows(memory_id: str, versions: Sequence[Atom]) -> list[dict[str, Any]]:
     ]
 
 
-def mark_deleted(memory: eunoe.memory.Memory, atom: Atom) -> None:
+def mark_deleted(memory: eunoe.memory.Memory, item: Item) -> None:
     """Note that a memory was deleted, and when."""
-    times = {"created_at": created_at(atom), "updated_at": utc_now().isoformat()}
-    scope = scope_of(atom).extended(DELETIONS)
-    memory.remember(scope, _NO_WORDS, id=atom.id, metadata=times, again=True, replace=True)
+    times = {"created_at": created_at(item), "updated_at": utc_now().isoformat()}
+    scope = scope_of(item).extended(DELETIONS)
+    memory.remember(scope, _NO_WORDS, id=item.id, metadata=times, again=True, replace=True)
 
 
 def deletion_rows(memory: eunoe.memory.Memory, memory_id: str, scope: Scope, id: str) -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def _row(
     new: str | None,
     created: str,
     updated: str,
-    said_by: Atom | None = None,
+    said_by: Item | None = None,
     is_deleted: bool = False,
 ) -> dict[str, Any]:
     fields = said_by.metadata if said_by else {}

@@ -54,7 +54,7 @@ def to_utc(value: Any, name: str) -> Any:
 def to_result(item: Item, *, score: bool = True) -> dict[str, Any]:
     """A memory as `get` and `get_all` give it."""
     scope, fields = scope_of(item), item.metadata
-    hidden = {*_SHOWN_BESIDE, *TIMES, *_RENAMED}
+    hidden = {*_SHOWN_BESIDE, *TIMES, *_RENAMED} if item.kind != "message" else set(fields)
     metadata = {_ORIGINAL.get(name, name): value for name, value in fields.items() if name not in hidden}
     recorded = item.recorded.isoformat() if item.recorded else None
     return {
