@@ -9,14 +9,17 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final
 
+from eunoe.form.claims import Said, find_doubt
 from eunoe.form.content_words import covered_share
 from eunoe.form.evidence import Source, is_borne_out
 from eunoe.form.rivals import is_denied, is_rival, key_words
 from eunoe.form.rule_summary import is_past_plan
+from eunoe.form.statements import is_instruction
 from eunoe.form.summary_answer import PATTERNS
 from eunoe.form.summary_guard import SummaryTask, is_translated
 from eunoe.model.atom import Atom
 from eunoe.records.fingerprints import memory_key
+from eunoe.text.normalize import fold
 from eunoe.text.sentences import split_sentences
 from eunoe.text.summary_lines import without_headings
 from eunoe.text.third_person import third_person
@@ -51,6 +54,27 @@ def find_lost(text: str, task: SummaryTask) -> list[str]:
     return [*_without_superseded(sentences, task.observations), *map(_dated_line, lost)]
 
 
+def find_unfounded(text: str, task: SummaryTask) -> list[str]:
+    """Return the sentences of a new text that neither an observation nor the old summary says."""
+    if is_translated(text, " ".join(task.sources), task):
+        return []
+    names, atoms = _common_names(task), (*task.observations, *task.untrue, *task.absorbed)
+    given = [Source(atom.text, tuple(names), atom.time or atom.recorded) for atom in atoms]
+    given += [Source(part, tuple(names)) for part in split_sentences(without_headings(task.summary))]
+    orders = any(is_instruction(source.text) for source in given)
+    return [
+        part
+        for part in split_sentences(without_headings(text))
+        if not is_borne_out(part, given)
+        or _says_otherwise(part, [source.text for source in given], names)
+        or (is_instruction(part) and not orders)
+    ]
+
+
+def _says_otherwise(statement: str, sentences: Sequence[str], names: Collection[str]) -> bool:
+    return bool(find_doubt(statement, [Said(part, frozenset(map(fold, names))) for part in sentences]))
+
+
 def _without_superseded(sentences: Sequence[str], observations: Sequence[Atom]) -> list[str]:
     return [part for part in sentences if not any(is_rival(part, atom.text) for atom in observations)]
 
@@ -69,7 +93,7 @@ def _says(sentences: Sequence[str], statement: str, names: Collection[str], shar
     words, sources = " ".join(key_words(statement, names)), [Source(part, tuple(names)) for part in sentences]
     if not words or covered_share(words, sentences) < share or not is_borne_out(statement, sources):
         return False
-    return not is_denied(statement, sentences)
+    return not is_denied(statement, sentences) and not _says_otherwise(statement, sentences, names)
 
 
 def _common_names(task: SummaryTask) -> frozenset[str]:

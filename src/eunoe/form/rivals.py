@@ -81,10 +81,14 @@ def tells_past(text: str) -> bool:
     return bool(_PATTERNS.unchanged.search(text[:_MAX_CHARACTERS]))
 
 
+def count_negations(text: str) -> int:
+    """Return how often a text says "not" or "never"."""
+    return len(_PATTERNS.negation.findall(text[:_MAX_CHARACTERS]))
+
+
 def is_opposed(one: str, other: str) -> bool:
     """Return whether one of two statements denies what the other says."""
-    counts = [len(_PATTERNS.negation.findall(text[:_MAX_CHARACTERS])) for text in (one, other)]
-    if counts[0] % 2 != counts[1] % 2:
+    if count_negations(one) % 2 != count_negations(other) % 2:
         return True
     first, second = set(_find_texts(one)), set(_find_texts(other))
     return any((a in first and b in second) or (b in first and a in second) for a, b in _opposites())
