@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from eunoe.form.data_files import PatternFile
-from eunoe.form.evidence import Source, find_language, read_claim, read_forms, read_roots
+from eunoe.form.evidence import Claim, Source, find_language, read_claim, read_forms, read_roots
 from eunoe.form.numbers import find_numbers
 from eunoe.form.rivals import count_negations
 from eunoe.text.analyzer import folded_words, stem
@@ -22,11 +22,11 @@ from eunoe.text.normalize import fold
 from eunoe.text.sentences import split_sentences
 
 _MIN_SHARE: Final = 0.65
-"""Share of a claim that a sentence must have to be compared with it: less is a free paraphrase, or taken from several."""
+"""Share of a claim that a sentence must have to be compared with it. What has less is a free paraphrase."""
 _MIN_OPPOSED_SHARE: Final = 0.3
 """The same where one has the opposite of a word of the other."""
 _MAX_CLAUSES: Final = 3
-"""Clauses of a sentence in which each number or name has its own thing, as in "the exam on Tuesday, the party on Friday"."""
+"""Clauses of a sentence in which each number has its own thing, as in "the exam on Tuesday and the party on Friday"."""
 _PATTERNS: Final = PatternFile("claims")
 
 
@@ -50,20 +50,40 @@ def find_doubt(claim: str, said: Sequence[Said], people: Iterable[str] = ()) -> 
     return next(filter(None, (_doubt_sentence(part, said, names) for part in split_sentences(claim) or [claim])), "")
 
 
+def split_clauses(sentence: str) -> list[str]:
+    """Return the parts of a sentence that may each say something of their own."""
+    return [part for part in _PATTERNS.clause_break.split(sentence) if part.strip()] or [sentence]
+
+
+def without_speaker(quotation: str) -> str:
+    """Return what is said in "Anna: I live in Rome."; a text that is no quotation as it is."""
+    return _PATTERNS.speaker_name.sub("", quotation)
+
+
 def _doubt_sentence(claim: str, said: Sequence[Said], names: frozenset[str]) -> str:
-    pairs = [_Pair(claim, each, names) for each in said]
-    best = max((pair.common for pair in pairs), default=0)
     if _PATTERNS.markup.search(claim) and not any(_PATTERNS.markup.search(each.text) for each in said):
         return "markup"
-    doubts = [pair.find_doubt() for pair in pairs if pair.common == best] if best else []
+    spoken = find_language(claim, [Source(each.text) for each in said])
+    own = read_claim(claim, spoken)
+    own = own._replace(strict={item: forms for item, forms in own.strict.items() if forms.isdisjoint(names)})
+    common = [len(_shared(own, each.text)) for each in said]
+    best = max(common, default=0)
+    pairs = (_Pair(claim, own, each) for each, count in zip(said, common, strict=True) if count == best)
+    doubts = [pair.find_doubt(best) for pair in pairs] if best else []
     if doubts and all(doubts):
         return doubts[0]
-    return "detail" if _adds_detail(claim, said) else ""
+    return "detail" if _adds_detail(claim, said, spoken) else ""
 
 
-def _adds_detail(claim: str, said: Sequence[Said]) -> bool:
+def _shared(own: Claim, text: str) -> frozenset[str]:
+    """What a text has of a claim."""
+    forms = read_forms(text)
+    strict = {item for item, wanted in own.strict.items() if not wanted.isdisjoint(forms)}
+    return frozenset(strict | (own.content & read_roots(text, own.spoken)))
+
+
+def _adds_detail(claim: str, said: Sequence[Said], spoken: int) -> bool:
     """Whether it has more words of its own than are left of what was said: they stand for nothing."""
-    spoken = find_language(claim, [Source(each.text) for each in said])
     there = frozenset[str]().union(*(read_roots(f"{each.text} {each.answer}", spoken) for each in said))
     marks = (row.pattern.sub(" ", claim) for row in _PATTERNS.tables["claimed"])
     own = frozenset.intersection(*(read_claim(text, spoken).content for text in (claim, *marks)))
@@ -73,28 +93,22 @@ def _adds_detail(claim: str, said: Sequence[Said]) -> bool:
 class _Pair:
     """A claim and a sentence that it may have taken its words from."""
 
-    def __init__(self, claim: str, said: Said, names: frozenset[str]) -> None:
-        self._claim, self._said, self._spoken = claim, said, find_language(claim, [Source(said.text)])
-        self._own = read_claim(claim, self._spoken)
-        self._strict = {item: forms for item, forms in self._own.strict.items() if forms.isdisjoint(names)}
-        clauses = [part for part in _PATTERNS.clause_break.split(said.text) if part.strip()]
-        self._clauses = clauses or [said.text]
-        self.common = len(self._shared(said.text))
+    def __init__(self, claim: str, own: Claim, said: Said) -> None:
+        self._claim, self._own, self._said = claim, own, said
+        self._clauses = split_clauses(said.text)
 
-    def find_doubt(self) -> str:
-        size = len(self._own.content) + len(self._strict)
-        checks = _CLOSE_CHECKS if self.common >= _MIN_SHARE * size else ()
-        if self.common >= _MIN_OPPOSED_SHARE * size:
-            checks = (_OPPOSITE_CHECK, *checks)
+    def find_doubt(self, common: int) -> str:
+        """What the claim says otherwise, where it has so many words in common with the sentence."""
+        size = len(self._own.content) + len(self._own.strict)
+        checks = _CLOSE_CHECKS if common >= _MIN_SHARE * size else ()
         if self._said.text.rstrip().endswith("?"):
-            checks = _QUESTION_CHECKS if self.common >= _MIN_SHARE * size else ()
+            checks = _QUESTION_CHECKS if checks else ()
+        elif common >= _MIN_OPPOSED_SHARE * size:
+            checks = (_OPPOSITE_CHECK, *checks)
         return next((name for name, check in checks if check(self)), "")
 
     def _shared(self, text: str) -> frozenset[str]:
-        """What of the claim a part of the sentence has."""
-        forms = read_forms(text)
-        strict = {item for item, wanted in self._strict.items() if not wanted.isdisjoint(forms)}
-        return frozenset(strict | (self._own.content & read_roots(text, self._spoken)))
+        return _shared(self._own, text)
 
     def _taken(self) -> str:
         """The clauses that the claim took its words from: the fewest that have them."""
@@ -148,7 +162,7 @@ class _Pair:
         mine, other = self._subject(self._claim), self._subject(taken)
         if reporter and mine in names and reporter not in {*claimed, *names, *_pronouns()}:
             return True
-        if not mine or not other or mine == other or mine == reporter:
+        if not mine or not other or mine in (other, reporter):
             return False
         if mine in names:
             return True
@@ -156,6 +170,7 @@ class _Pair:
 
     def _subject(self, text: str) -> str:
         """Who does it: a name of the speaker, or the last word of what another one is called; "" if it is not told."""
+        text = without_speaker(text)
         first, speaker = next(iter(_words(text)), ""), min(self._said.names, default="")
         match = _PATTERNS.other.match(text)
         if (first in self._said.names and not _is_possessive(text)) or _PATTERNS.speaker.match(text):
@@ -174,11 +189,11 @@ class _Pair:
 
     def mixes_values(self) -> bool:
         """Whether a number or a name of one clause is put to what another clause says, which has its own."""
-        if len(self._clauses) > _MAX_CLAUSES or len(_PATTERNS.clause_break.split(self._claim)) > 1:
+        if len(self._clauses) > _MAX_CLAUSES or len(split_clauses(self._claim)) > 1:
             return False
         names = self._said.names
-        wanted = [values - names for values in _values(self._claim, self._spoken)]
-        rows = [([v - names for v in _values(part, self._spoken)], self._shared(part)) for part in self._clauses]
+        wanted = [values - names for values in _values(self._claim, self._own.spoken)]
+        rows = [([v - names for v in _values(part, self._own.spoken)], self._shared(part)) for part in self._clauses]
         pairs = ((one, other) for one in rows for other in rows if one is not other)
         return any(_is_mixed(wanted, *one, *other) for one, other in pairs)
 
@@ -202,7 +217,9 @@ class _Pair:
 
     def is_only_asked(self) -> bool:
         """Whether it states what the speaker asked."""
-        return bool(self._said.names) and not self._is_answered() and not _rows("claimed")["question"].search(self._claim)
+        return (
+            bool(self._said.names) and not self._is_answered() and not _rows("claimed")["question"].search(self._claim)
+        )
 
     def is_answered_otherwise(self) -> bool:
         if not self._is_answered() or not _PATTERNS.yes_no.match(self._said.text):
@@ -243,22 +260,25 @@ def _is_mixed(
     others: Sequence[frozenset[str]],
     other_shared: frozenset[str],
 ) -> bool:
-    """Whether a claim leaves out the value of a clause whose words it has, for one of the same kind from another."""
+    """Whether a claim leaves out the value of a clause for one of the same kind from another clause, and has words of
+    the first, or leaves out a value of both."""
     is_taken = bool(shared - other_shared)
-    return is_taken and any(
-        mine and mine.isdisjoint(claimed) and (theirs - mine) & claimed
-        for claimed, mine, theirs in zip(wanted, own, others, strict=True)
-    ) or any(
-        (mine - theirs) & claimed and (theirs - mine) & claimed and mine - theirs - claimed and theirs - mine - claimed
-        for claimed, mine, theirs in zip(wanted, own, others, strict=True)
-    )
+    for claimed, mine, theirs in zip(wanted, own, others, strict=True):
+        first, second = mine - theirs, theirs - mine
+        if is_taken and mine and mine.isdisjoint(claimed) and second & claimed:
+            return True
+        if first & claimed and second & claimed and first - claimed and second - claimed:
+            return True
+    return False
 
 
 def _values(text: str, spoken: int) -> tuple[frozenset[str], ...]:
     """The numbers, the days and months, and the names of a text."""
     words = _words(text)
     numbers = {word for word in words if any(map(str.isdecimal, word))}
-    numbers |= {fold(text[each.start : each.end]) for each in find_numbers(text, spoken == ENGLISH) if not each.is_loose}
+    numbers |= {
+        fold(text[each.start : each.end]) for each in find_numbers(text, spoken == ENGLISH) if not each.is_loose
+    }
     times = _times().intersection(words)
     names = {_plain(item) for item in read_claim(text, spoken).strict} - numbers - times
     return frozenset(numbers), times, frozenset(names)

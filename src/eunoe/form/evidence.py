@@ -146,9 +146,7 @@ def _named_in(source: Source, spoken: int) -> frozenset[str]:
     return _word_forms(_name_words(names), spoken)
 
 
-def _compare_dates(
-    claim: str, own: Claim, given: Sequence[Source], forms: frozenset[str]
-) -> tuple[set[str], set[str]]:
+def _compare_dates(claim: str, own: Claim, given: Sequence[Source], forms: frozenset[str]) -> tuple[set[str], set[str]]:
     """The dates of a claim, and those of them that follow from the sources."""
     said = [(source.text, source.time) for source in given]
     dated = {claim[slice(*span)] for span in own.dates if is_dated(claim, span, said, forms)}

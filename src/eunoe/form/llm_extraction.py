@@ -144,9 +144,10 @@ class _AnswerReader:
         reasons = self._note_faults([result for result in results if isinstance(result, _Fault)])
         if items and not kept:
             raise LlmError(f"none of its memories can be used: {reasons}")
-        if len(kept) < len(items):
-            _log.info("extraction: %d of %d items were refused", len(items) - len(kept), len(items))
-        return Extraction(kept, len(items) - len(kept), refusals=self.refusals)
+        refused = len(items) - sum(not proposal.author for proposal in kept)
+        if refused:
+            _log.info("extraction: %d of %d items were refused", refused, len(items))
+        return Extraction(kept, refused, refusals=self.refusals)
 
     def _note_faults(self, faults: Sequence[_Fault]) -> str:
         """Why items cannot be used, in words that repeat none of them."""
@@ -208,12 +209,9 @@ class _AnswerReader:
         if not said:
             reason = f"a memory must say what its turns say, and not otherwise ({doubt})"
             return _Fault(reason, Refusal(proposal.target, frozenset(cited)))
-        _log.info("extraction: the words of the turn were kept in the place of an item (%s)", doubt)
         quota = stream.find_quota("observation")
         text = _cut(said, int(quota.max_words * _LENGTH_TOLERANCE))
-        return replace(
-            proposal, kind=quota.kind, text=text, key="", is_doubtful=True, replaces=(), author=EXTRACTIVE
-        )
+        return replace(proposal, kind=quota.kind, text=text, key="", is_doubtful=True, replaces=(), author=EXTRACTIVE)
 
     def _find_sources(self, cited: frozenset[str] | set[str], text: str, place: int, user: str) -> list[Turn]:
         """The turns that bear it out. A user's memory needs a word of that user, and none of another's."""

@@ -50,7 +50,7 @@ def summarize_by_llm(llm: Llm, task: SummaryTask) -> Summary:
         summary, problem = _judge(llm.name, answer, task)
         if not problem:
             return summary
-        usable += [summary] if summary.absorbed or not task.observations else []
+        usable += [summary] if summary.text and (summary.absorbed or not task.observations) else []
     if not usable:
         raise UnusableSummaryError(f"{llm.name} wrote {UNUSABLE_SUMMARY}: {problem}")
     return _complete(max(reversed(usable), key=lambda each: (len(each.absorbed), -len(each.lost))), task)
@@ -67,7 +67,10 @@ def _judge(name: str, answer: Answer, task: SummaryTask) -> tuple[Summary, str]:
     absorbed, lost = find_absorbed(text, answer.dropped, task), find_lost(text, task)
     summary = Summary(text, author, absorbed, lost)
     if unfounded:
-        return summary, f"{len(unfounded)} of its sentences say what neither the summary nor an observation says"
+        return (
+            summary,
+            f"{len(unfounded)} of its sentences are not said by the summary or an observation: leave them out",
+        )
     if size > task.max_words:
         return summary, f"it had {size} words; the limit is {task.max_words}"
     if task.observations and not absorbed:

@@ -5,7 +5,6 @@ from typing import Final
 
 from eunoe.form.claims import Said, find_doubt
 from eunoe.form.evidence import Finding, Source, compare, count_common
-from eunoe.form.rivals import is_denied
 from eunoe.form.statements import is_question
 from eunoe.model.turn import Turn
 from eunoe.text.analyzer import folded_words
@@ -68,8 +67,6 @@ class TurnEvidence:
         if not self._is_enough(claim, chosen) or not self._has_each_sentence(claim, chosen):
             return []
         kept = [self._turns[place] for place in self._without_idle(claim, chosen, cited)]
-        if is_denied(claim, [sentence for turn in kept for sentence in split_sentences(turn.text)]):
-            return []
         return kept if is_needed is None or any(map(is_needed, kept)) else []
 
     def find_doubt(self, claim: str, turns: Sequence[Turn]) -> str:
