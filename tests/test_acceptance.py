@@ -577,10 +577,13 @@ def by_model(world: World, text: str, scope: Any) -> FormReport:
         return memory.form(talk(scope))
 
 
-def by_consolidation(world: World, text: str, scope: Any) -> Revision | None:
-    with world.opened(noting(f"{text}\nAnna waits.")) as memory:  # a summary must say what it absorbs
-        memory.remember(scope, "Anna waits.", kind="observation")
-        return memory.summaries.consolidate(scope)
+def by_consolidation(world: World, text: str, scope: Any) -> list[bool]:
+    """Whether a summary has it, by a model that has the words of an observation for it."""
+    observation = "Anna dances so, allergic to shrimps."
+    with world.opened(noting(f"{text}\n{observation}")) as memory:  # a summary must say what it absorbs
+        memory.remember(scope, observation, kind="observation")
+        revision = memory.summaries.consolidate(scope)
+    return [revision is not None and text.replace("\ud800", "\ufffd") in revision.text]
 
 
 def by_command_import(world: World, text: str, scope: Any) -> Result:

@@ -38,7 +38,7 @@ SAID = ["I am allergic to peanuts.", "My sister Clara lives in Oslo.", "Please a
 def memories(prompt: Prompt) -> Any:
     """One memory for each turn in each stream that is shown."""
     if prompt.operation != "extraction":
-        return "Anna was heard. " + " ".join(re.findall(r"[A-Z][^.<>]+\.", prompt.text)[-5:])
+        return " ".join(each["text"] for each in json.loads(prompt.text)["observations"])
     turns = re.findall(r"<turn .*?>(.*?)</turn>", prompt.text, re.DOTALL)
     streams = len(re.findall(r"<stream ", prompt.text))
     return {

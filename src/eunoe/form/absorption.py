@@ -9,14 +9,17 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final
 
+from eunoe.form.claims import Said, find_doubt, split_clauses, without_speaker
 from eunoe.form.content_words import covered_share
-from eunoe.form.evidence import Source, is_borne_out
-from eunoe.form.rivals import is_denied, is_rival, key_words
+from eunoe.form.evidence import Source, compare, is_borne_out
+from eunoe.form.rivals import is_rival, key_words
 from eunoe.form.rule_summary import is_past_plan
+from eunoe.form.statements import is_instruction
 from eunoe.form.summary_answer import PATTERNS
 from eunoe.form.summary_guard import SummaryTask, is_translated
 from eunoe.model.atom import Atom
 from eunoe.records.fingerprints import memory_key
+from eunoe.text.normalize import fold
 from eunoe.text.sentences import split_sentences
 from eunoe.text.summary_lines import without_headings
 from eunoe.text.third_person import third_person
@@ -25,6 +28,8 @@ _MIN_KEY_SHARE: Final = 0.75
 """Share of an observation's key words that a text must have to say it: all of three, all but one of four."""
 _MIN_SENTENCE_SHARE: Final = 0.5
 """The same of a sentence of a summary, which may be put into other words, and of a clause that bears on a statement."""
+_MAX_SIZE: Final = 6
+"""What is told in so few words is told by one observation."""
 
 
 def find_absorbed(text: str, dropped: Collection[int], task: SummaryTask) -> list[Atom]:
@@ -51,6 +56,40 @@ def find_lost(text: str, task: SummaryTask) -> list[str]:
     return [*_without_superseded(sentences, task.observations), *map(_dated_line, lost)]
 
 
+def find_unfounded(text: str, task: SummaryTask) -> list[str]:
+    """Return the sentences of a new text that neither an observation nor the old summary says."""
+    names, known = _common_names(task), " ".join(" ".join(task.sources).split())
+    atoms = (*task.observations, *task.untrue, *task.absorbed)
+    given = [Source(atom.text, tuple(names), atom.time or atom.recorded) for atom in atoms]
+    given.append(Source(without_headings(task.summary), tuple(names)))
+    said = [sentence for source in given for sentence in split_sentences(source.text)]
+    own = [part for part in split_sentences(without_headings(text)) if part not in known]
+    return [part for part in own if not is_translated(part, known, task) and not _is_founded(part, given, said, names)]
+
+
+def _is_founded(statement: str, given: Sequence[Source], said: Sequence[str], names: Collection[str]) -> bool:
+    """Whether a sentence and each clause of it is said. An order needs more of its words."""
+    findings = [compare(part, given) for part in split_clauses(statement)]
+    if any(finding.size and not finding.found for finding in findings) or not is_borne_out(statement, given):
+        return False
+    if is_instruction(without_speaker(statement)) and compare(statement, given).share < _MIN_KEY_SHARE:
+        return False
+    return not _says_otherwise(statement, said, names) and (
+        len(findings) > 1 or not _is_pieced_together(statement, given)
+    )
+
+
+def _is_pieced_together(statement: str, given: Sequence[Source]) -> bool:
+    """Whether a short statement has a word of one observation beside those of another."""
+    findings = [compare(statement, [source]) for source in given]
+    best = max(findings, key=lambda finding: len(finding.found))
+    return best.size <= _MAX_SIZE and any(finding.found - best.found for finding in findings)
+
+
+def _says_otherwise(statement: str, sentences: Sequence[str], names: Collection[str]) -> bool:
+    return bool(find_doubt(statement, [Said(part, frozenset(map(fold, names))) for part in sentences]))
+
+
 def _without_superseded(sentences: Sequence[str], observations: Sequence[Atom]) -> list[str]:
     return [part for part in sentences if not any(is_rival(part, atom.text) for atom in observations)]
 
@@ -69,7 +108,7 @@ def _says(sentences: Sequence[str], statement: str, names: Collection[str], shar
     words, sources = " ".join(key_words(statement, names)), [Source(part, tuple(names)) for part in sentences]
     if not words or covered_share(words, sentences) < share or not is_borne_out(statement, sources):
         return False
-    return not is_denied(statement, sentences)
+    return not _says_otherwise(statement, sentences, names)
 
 
 def _common_names(task: SummaryTask) -> frozenset[str]:

@@ -58,6 +58,18 @@ class Source(NamedTuple):
     """What those are called to whom it may be said."""
 
 
+class Claim(NamedTuple):
+    """What is claimed, as it is compared."""
+
+    spoken: int
+    strict: dict[str, frozenset[str]]
+    """Names and numbers, each with the forms that it may have."""
+    dates: tuple[tuple[int, int], ...]
+    """Where its dates stand."""
+    content: frozenset[str]
+    """The roots of its other words."""
+
+
 class Finding(NamedTuple):
     """What sources have of a claim."""
 
@@ -90,8 +102,8 @@ def compare(claim: str, sources: Sequence[str | Source]) -> Finding:
     if len(claim) > _MAX_CHARACTERS:
         return Finding(frozenset(["its length"]), frozenset(), 0.0)
     given = [_cut(each if isinstance(each, Source) else Source(each)) for each in sources]
-    own = _read_claim(claim, _find_language(claim, given))
-    roots = frozenset[str]().union(*(_read_roots(source.text, own.spoken) for source in given))
+    own = read_claim(claim, find_language(claim, given))
+    roots = frozenset[str]().union(*(read_roots(source.text, own.spoken) for source in given))
     speakers, years = _speakers(given), _years_around(given)
     telling = {item for item, wanted in own.strict.items() if wanted.isdisjoint(speakers | years)}
     forms = _all_forms(own, telling, given)
@@ -112,17 +124,17 @@ def _years_around(given: Sequence[Source]) -> frozenset[str]:
     return frozenset(str(moment.year + step) for moment in moments for step in (-1, 0, 1))
 
 
-def _all_forms(own: "_Claim", telling: Collection[str], given: Sequence[Source]) -> frozenset[str]:
+def _all_forms(own: Claim, telling: Collection[str], given: Sequence[Source]) -> frozenset[str]:
     """The forms of all that the sources say. Who speaks counts only where they say something of the claim: otherwise
     one who said something else would be named for it."""
     telling_sources = [source for source in given if _tells(own, telling, source)]
     named = (_named_in(source, own.spoken) for source in telling_sources or given)
-    return frozenset[str]().union(*(_read_forms(source.text) for source in given), *named)
+    return frozenset[str]().union(*(read_forms(source.text) for source in given), *named)
 
 
-def _tells(own: "_Claim", telling: Collection[str], source: Source) -> bool:
+def _tells(own: Claim, telling: Collection[str], source: Source) -> bool:
     """Whether a source says something of the claim, or so little that it answers what another says."""
-    forms, roots = _read_forms(source.text), _read_roots(source.text, own.spoken)
+    forms, roots = read_forms(source.text), read_roots(source.text, own.spoken)
     has_some = not own.content.isdisjoint(roots) or len(roots) <= _MAX_ANSWER_WORDS
     return has_some or any(not own.strict[item].isdisjoint(forms) for item in telling)
 
@@ -130,13 +142,11 @@ def _tells(own: "_Claim", telling: Collection[str], source: Source) -> bool:
 def _named_in(source: Source, spoken: int) -> frozenset[str]:
     """The forms of the names of who speaks, and of who may be spoken to where somebody is."""
     words = _PATTERNS.words["address"]
-    names = (*source.names, *(() if words.isdisjoint(_read_forms(source.text)) else source.others))
+    names = (*source.names, *(() if words.isdisjoint(read_forms(source.text)) else source.others))
     return _word_forms(_name_words(names), spoken)
 
 
-def _compare_dates(
-    claim: str, own: "_Claim", given: Sequence[Source], forms: frozenset[str]
-) -> tuple[set[str], set[str]]:
+def _compare_dates(claim: str, own: Claim, given: Sequence[Source], forms: frozenset[str]) -> tuple[set[str], set[str]]:
     """The dates of a claim, and those of them that follow from the sources."""
     said = [(source.text, source.time) for source in given]
     dated = {claim[slice(*span)] for span in own.dates if is_dated(claim, span, said, forms)}
@@ -146,20 +156,10 @@ def _compare_dates(
 def count_common(claim: str, source: Source) -> int:
     """Return how many names, numbers and content words of a claim a source has, roughly and quickly."""
     source = _cut(source)
-    own = _read_claim(claim, _find_language(claim, [source]))
-    forms = _read_forms(source.text) | _named_in(source, own.spoken)
+    own = read_claim(claim, find_language(claim, [source]))
+    forms = read_forms(source.text) | _named_in(source, own.spoken)
     strict = sum(not wanted.isdisjoint(forms) for wanted in own.strict.values())
-    return strict + len(own.content & _read_roots(source.text, own.spoken))
-
-
-class _Claim(NamedTuple):
-    spoken: int
-    strict: dict[str, frozenset[str]]
-    """Names and numbers, each with the forms that it may have."""
-    dates: tuple[tuple[int, int], ...]
-    """Where its dates stand."""
-    content: frozenset[str]
-    """The roots of its other words."""
+    return strict + len(own.content & read_roots(source.text, own.spoken))
 
 
 class _Word(NamedTuple):
@@ -172,14 +172,14 @@ def _cut(source: Source) -> Source:
     return source._replace(text=source.text[:_MAX_SOURCE_CHARACTERS])
 
 
-def _find_language(claim: str, given: Sequence[Source]) -> int:
+def find_language(claim: str, given: Sequence[Source]) -> int:
     """The language of a claim, which is that of its sources; alone, it is too short to tell."""
     texts = (source.text[:_MAX_CHARACTERS] for source in given[:_JUDGED_SOURCES])
     return detect_language(" ".join([claim, *texts]))
 
 
 @word_cache(_CACHED_TEXTS)
-def _read_claim(claim: str, spoken: int) -> _Claim:
+def read_claim(claim: str, spoken: int) -> Claim:
     dates = find_date_spans(claim)
     strict: dict[str, frozenset[str]] = {}
     spans = list(dates)
@@ -196,7 +196,7 @@ def _read_claim(claim: str, spoken: int) -> _Claim:
             plain.append(word.text)
     strict |= {match[0]: frozenset([match[0]]) for match in _PATTERNS.katakana.finditer(claim)}
     content = _roots(" ".join(plain), spoken) - _report_roots()
-    return _Claim(spoken, strict, dates, content)
+    return Claim(spoken, strict, dates, content)
 
 
 def _is_within(place: int, spans: Sequence[tuple[int, int]]) -> bool:
@@ -252,7 +252,7 @@ def _name_words(names: tuple[str, ...]) -> frozenset[str]:
 
 
 @word_cache(_CACHED_TEXTS)
-def _read_forms(text: str) -> frozenset[str]:
+def read_forms(text: str) -> frozenset[str]:
     """The forms of all words and numbers of a text."""
     spoken = detect_language(text)
     words = [fold(_PATTERNS.possessive.sub("", word.text)) for word in _find_words(text)]
@@ -266,7 +266,7 @@ def _word_forms(words: Iterable[str], spoken: int) -> frozenset[str]:
 
 
 @word_cache(_CACHED_TEXTS)
-def _read_roots(text: str, spoken: int) -> frozenset[str]:
+def read_roots(text: str, spoken: int) -> frozenset[str]:
     return _roots(text, spoken) | _roots(text, detect_language(text))
 
 

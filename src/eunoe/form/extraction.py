@@ -157,7 +157,7 @@ class _LlmTask:
             except DeclinedError:
                 if not left:
                     raise
-        own = [replace(proposal, author=self.model.name) for proposal in found.proposals]
+        own = [replace(proposal, author=proposal.author or self.model.name) for proposal in found.proposals]
         return found._replace(proposals=[*own, *self._replace_refused(turns, found)])
 
     def _give_up(self, turns: Sequence[Turn], error: LlmError, why: str) -> Extraction:

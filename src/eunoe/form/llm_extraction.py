@@ -22,6 +22,7 @@ from eunoe.form.turn_evidence import Likeness, TurnEvidence
 from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import Llm, Prompt, Reply
 from eunoe.llm.lenient_json import read_json
+from eunoe.model.atom import EXTRACTIVE
 from eunoe.model.stream import Target
 from eunoe.model.turn import Turn
 from eunoe.text.analyzer import folded_words
@@ -143,9 +144,10 @@ class _AnswerReader:
         reasons = self._note_faults([result for result in results if isinstance(result, _Fault)])
         if items and not kept:
             raise LlmError(f"none of its memories can be used: {reasons}")
-        if len(kept) < len(items):
-            _log.info("extraction: %d of %d items were refused", len(items) - len(kept), len(items))
-        return Extraction(kept, len(items) - len(kept), refusals=self.refusals)
+        refused = len(items) - sum(not proposal.author for proposal in kept)
+        if refused:
+            _log.info("extraction: %d of %d items were refused", refused, len(items))
+        return Extraction(kept, refused, refusals=self.refusals)
 
     def _note_faults(self, faults: Sequence[_Fault]) -> str:
         """Why items cannot be used, in words that repeat none of them."""
@@ -184,7 +186,7 @@ class _AnswerReader:
         if not turns:
             reason = self._describe_missing_sources(number, stream.target.user)
             return _Fault(reason, Refusal(place, frozenset(cited)))
-        return Proposal(
+        proposal = Proposal(
             target=place,
             kind=quota.kind,
             text=text,
@@ -194,6 +196,22 @@ class _AnswerReader:
             is_doubtful=self._evidence.compare(text, turns).share < _SURE_SHARE,
             replaces=tuple(atom.id for atom in _pick(stream.known, _parse_numbers(item.get("replaces")))),
         )
+        doubt = self._evidence.find_doubt(text, turns)
+        return self._quote(proposal, stream, turns, doubt, cited) if doubt else proposal
+
+    def _quote(
+        self, proposal: Proposal, stream: PromptStream, turns: Sequence[Turn], doubt: str, cited: Iterable[str]
+    ) -> Proposal | _Fault:
+        """What the speaker said, in the place of a memory that says it otherwise. What everybody may see is not put
+        in anybody's words."""
+        is_shared = stream.target.settings.owner[-1] == "shard"
+        said = "" if is_shared else self._evidence.quote(proposal.text, turns)
+        if not said:
+            reason = f"a memory must say what its turns say, and not otherwise ({doubt})"
+            return _Fault(reason, Refusal(proposal.target, frozenset(cited)))
+        quota = stream.find_quota("observation")
+        text = _cut(said, int(quota.max_words * _LENGTH_TOLERANCE))
+        return replace(proposal, kind=quota.kind, text=text, key="", is_doubtful=True, replaces=(), author=EXTRACTIVE)
 
     def _find_sources(self, cited: frozenset[str] | set[str], text: str, place: int, user: str) -> list[Turn]:
         """The turns that bear it out. A user's memory needs a word of that user, and none of another's."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from eunoe.errors import EunoeError, LlmError
-from eunoe.form.absorption import find_absorbed, find_lost
+from eunoe.form.absorption import find_absorbed, find_lost, find_unfounded
 from eunoe.form.data_files import load_prompt
 from eunoe.form.rule_summary import summarize_by_rules
 from eunoe.form.summary_answer import Answer, read_answer
@@ -50,7 +50,7 @@ def summarize_by_llm(llm: Llm, task: SummaryTask) -> Summary:
         summary, problem = _judge(llm.name, answer, task)
         if not problem:
             return summary
-        usable += [summary] if summary.absorbed or not task.observations else []
+        usable += [summary] if summary.text and (summary.absorbed or not task.observations) else []
     if not usable:
         raise UnusableSummaryError(f"{llm.name} wrote {UNUSABLE_SUMMARY}: {problem}")
     return _complete(max(reversed(usable), key=lambda each: (len(each.absorbed), -len(each.lost))), task)
@@ -58,12 +58,19 @@ def summarize_by_llm(llm: Llm, task: SummaryTask) -> Summary:
 
 def _judge(name: str, answer: Answer, task: SummaryTask) -> tuple[Summary, str]:
     """The summary that an answer gives, and what is wrong with it."""
-    size, text, author = word_count(answer.text), answer.text, name
+    unfounded = find_unfounded(answer.text, task)
+    text, author = _without(answer.text, unfounded), name
+    size = word_count(text)
     if size > task.max_words:
         text = summarize_by_rules(text, [], task.max_words, task.now).strip() or cut_to_words(text, task.max_words)
         author = f"{name}, cut"
     absorbed, lost = find_absorbed(text, answer.dropped, task), find_lost(text, task)
     summary = Summary(text, author, absorbed, lost)
+    if unfounded:
+        return (
+            summary,
+            f"{len(unfounded)} of its sentences are not said by the summary or an observation: leave them out",
+        )
     if size > task.max_words:
         return summary, f"it had {size} words; the limit is {task.max_words}"
     if task.observations and not absorbed:
@@ -71,6 +78,19 @@ def _judge(name: str, answer: Answer, task: SummaryTask) -> tuple[Summary, str]:
     if lost:
         return summary, f"it leaves out {len(lost)} things that the summary said and that still hold: keep them"
     return summary, ""
+
+
+def _without(text: str, sentences: Sequence[str]) -> str:
+    """A text without some of its sentences, and without the lines that these leave empty."""
+    lines = text.splitlines() if sentences else [text]
+    kept = (_cut_out(line, sentences) for line in lines)
+    return "\n".join(line for line in kept if any(map(str.isalnum, line)))
+
+
+def _cut_out(line: str, sentences: Sequence[str]) -> str:
+    for sentence in sentences:
+        line = line.replace(sentence, "")
+    return line.strip()
 
 
 def _complete(summary: Summary, task: SummaryTask) -> Summary:

@@ -6,11 +6,10 @@ two statements side by side cost a line, a wrong rival costs a fact.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from typing import Final, NamedTuple
 
-from eunoe.form.content_words import covered_share
 from eunoe.form.data_files import PatternFile
 from eunoe.text.analyzer import stem, word_cache
 from eunoe.text.dates import MONTHS, NUMBER_VALUES, NUMBER_WORDS, WEEKDAYS
@@ -26,8 +25,6 @@ _CACHED_TEXTS: Final = 1024
 _QUESTION_START: Final = " (asked: "
 """What the rules put behind an answer."""
 _PATTERNS: Final = PatternFile("rivals")
-_MIN_ABOUT_SHARE: Final = 0.5
-"""Share of a statement's content that a sentence about the same thing has."""
 
 
 class _Word(NamedTuple):
@@ -81,20 +78,17 @@ def tells_past(text: str) -> bool:
     return bool(_PATTERNS.unchanged.search(text[:_MAX_CHARACTERS]))
 
 
+def count_negations(text: str) -> int:
+    """Return how often a text says "not" or "never"."""
+    return len(_PATTERNS.negation.findall(text[:_MAX_CHARACTERS]))
+
+
 def is_opposed(one: str, other: str) -> bool:
     """Return whether one of two statements denies what the other says."""
-    counts = [len(_PATTERNS.negation.findall(text[:_MAX_CHARACTERS])) for text in (one, other)]
-    if counts[0] % 2 != counts[1] % 2:
+    if count_negations(one) % 2 != count_negations(other) % 2:
         return True
     first, second = set(_find_texts(one)), set(_find_texts(other))
     return any((a in first and b in second) or (b in first and a in second) for a, b in _opposites())
-
-
-def is_denied(statement: str, sentences: Sequence[str]) -> bool:
-    """Return whether every sentence or clause that is about the same as a statement speaks against it."""
-    clauses = (clause for sentence in sentences for clause in _PATTERNS.clause_break.split(sentence))
-    about = [part for part in (*sentences, *clauses) if covered_share(statement, [part]) >= _MIN_ABOUT_SHARE]
-    return bool(about) and all(is_opposed(statement, part) for part in about)
 
 
 class _Pair:

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
+from eunoe.form.claims import Said, find_doubt
 from eunoe.form.evidence import Finding, Source, compare, count_common
-from eunoe.form.rivals import is_denied
+from eunoe.form.statements import is_question
 from eunoe.model.turn import Turn
+from eunoe.text.analyzer import folded_words
 from eunoe.text.sentences import split_sentences
 
 _REACH: Final = 10
@@ -40,7 +42,8 @@ class TurnEvidence:
         self._first = len(earlier)
         """Where the turns of the chunk begin."""
         people = dict.fromkeys([*names, *(name for turn in self._turns for name in (turn.speaker, turn.user) if name)])
-        self._sources = [_read_source(turn, tuple(people)) for turn in self._turns]
+        self._people = tuple(people)
+        self._sources = [_read_source(turn, self._people) for turn in self._turns]
 
     def compare(self, claim: str, turns: Sequence[Turn]) -> Finding:
         """Return what some of the turns have of a claim."""
@@ -64,9 +67,32 @@ class TurnEvidence:
         if not self._is_enough(claim, chosen) or not self._has_each_sentence(claim, chosen):
             return []
         kept = [self._turns[place] for place in self._without_idle(claim, chosen, cited)]
-        if is_denied(claim, [sentence for turn in kept for sentence in split_sentences(turn.text)]):
-            return []
         return kept if is_needed is None or any(map(is_needed, kept)) else []
+
+    def find_doubt(self, claim: str, turns: Sequence[Turn]) -> str:
+        """Return in a word what a claim says otherwise than the turns that it rests on; "" if nothing."""
+        wanted = {turn.id for turn in turns}
+        places = [place for place, turn in enumerate(self._turns) if turn.id in wanted]
+        return find_doubt(claim, [each for place in places for each in self._sentences(place)], self._people)
+
+    def quote(self, claim: str, turns: Sequence[Turn]) -> str:
+        """Return what a speaker said of what is claimed, in their own words; "" if they only asked."""
+        wanted = {turn.id for turn in turns}
+        places = [place for place, turn in enumerate(self._turns) if turn.id in wanted]
+        said = [(place, each) for place in places for each in self._sentences(place)]
+        place, best = max(said, key=lambda row: count_common(claim, Source(row[1].text)))
+        if not is_question(best.text):
+            return f"{self._turns[place].name}: {best.text}"
+        return f"{self._turns[place + 1].name}: {best.answer} (asked: {best.text})" if best.answer else ""
+
+    def _sentences(self, place: int) -> list[Said]:
+        """The sentences of a turn, the last with what another one answered."""
+        turn, following = self._turns[place], next(iter(self._turns[place + 1 : place + 2]), None)
+        names = frozenset(word for name in (turn.name, turn.user) for word in folded_words(name))
+        said = [Said(text, names) for text in split_sentences(turn.text)]
+        if said and following is not None and following.name != turn.name:
+            said[-1] = said[-1]._replace(answer=following.text)
+        return said
 
     def _begin(self, claim: str, cited: Collection[str], places: Sequence[int]) -> list[int]:
         """The cited turns, and the one that has most of the claim if it has more than these."""

@@ -1,0 +1,346 @@
+"""What a claim says otherwise than the sentence that it took its words from.
+
+`evidence` asks whether the words of a claim are there. Here it is asked whether they say the same: who, whether or not,
+whether really, how often, and which number or name belongs to what. Nothing is found where a claim has too few words of
+any one sentence to tell.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from eunoe.form.data_files import PatternFile
+from eunoe.form.evidence import Claim, Source, find_language, read_claim, read_forms, read_roots
+from eunoe.form.numbers import find_numbers
+from eunoe.form.rivals import count_negations
+from eunoe.text.analyzer import folded_words, stem
+from eunoe.text.dates import MONTHS, WEEKDAYS
+from eunoe.text.languages import ENGLISH
+from eunoe.text.normalize import fold
+from eunoe.text.sentences import split_sentences
+
+_MIN_SHARE: Final = 0.65
+"""Share of a claim that a sentence must have to be compared with it. What has less is a free paraphrase."""
+_MIN_OPPOSED_SHARE: Final = 0.3
+"""The same where one has the opposite of a word of the other."""
+_MAX_CLAUSES: Final = 3
+"""Clauses of a sentence in which each number has its own thing, as in "the exam on Tuesday and the party on Friday"."""
+_PATTERNS: Final = PatternFile("claims")
+
+
+class Said(NamedTuple):
+    """A sentence, who said it, and what was answered."""
+
+    text: str
+    names: frozenset[str] = frozenset()
+    """The words of what the speaker is called, folded. Empty if nobody speaks."""
+    answer: str = ""
+    """What another one said next."""
+
+
+def find_doubt(claim: str, said: Sequence[Said], people: Iterable[str] = ()) -> str:
+    """Return in a word what a claim says otherwise than what was said; "" if nothing. `people` are those who speak.
+
+    >>> find_doubt("Anna moved to Rome.", [Said("I might move to Rome.", frozenset(["anna"]))])
+    'unreal'
+    """
+    names = frozenset(word for name in people for word in folded_words(name)).union(*(each.names for each in said))
+    return next(filter(None, (_doubt_sentence(part, said, names) for part in split_sentences(claim) or [claim])), "")
+
+
+def split_clauses(sentence: str) -> list[str]:
+    """Return the parts of a sentence that may each say something of their own."""
+    return [part for part in _PATTERNS.clause_break.split(sentence) if part.strip()] or [sentence]
+
+
+def without_speaker(quotation: str) -> str:
+    """Return what is said in "Anna: I live in Rome."; a text that is no quotation as it is."""
+    return _PATTERNS.speaker_name.sub("", quotation)
+
+
+def _doubt_sentence(claim: str, said: Sequence[Said], names: frozenset[str]) -> str:
+    if _PATTERNS.markup.search(claim) and not any(_PATTERNS.markup.search(each.text) for each in said):
+        return "markup"
+    spoken = find_language(claim, [Source(each.text) for each in said])
+    own = read_claim(claim, spoken)
+    own = own._replace(strict={item: forms for item, forms in own.strict.items() if forms.isdisjoint(names)})
+    common = [len(_shared(own, each.text)) for each in said]
+    best = max(common, default=0)
+    pairs = (_Pair(claim, own, each) for each, count in zip(said, common, strict=True) if count == best)
+    doubts = [pair.find_doubt(best) for pair in pairs] if best else []
+    if doubts and all(doubts):
+        return doubts[0]
+    return "detail" if _adds_detail(claim, said, spoken) else ""
+
+
+def _shared(own: Claim, text: str) -> frozenset[str]:
+    """What a text has of a claim."""
+    forms = read_forms(text)
+    strict = {item for item, wanted in own.strict.items() if not wanted.isdisjoint(forms)}
+    return frozenset(strict | (own.content & read_roots(text, own.spoken)))
+
+
+def _adds_detail(claim: str, said: Sequence[Said], spoken: int) -> bool:
+    """Whether it has more words of its own than are left of what was said: they stand for nothing."""
+    there = frozenset[str]().union(*(read_roots(f"{each.text} {each.answer}", spoken) for each in said))
+    marks = (row.pattern.sub(" ", claim) for row in _PATTERNS.tables["claimed"])
+    own = frozenset.intersection(*(read_claim(text, spoken).content for text in (claim, *marks)))
+    return len(own - there) > len(there - own)
+
+
+class _Pair:
+    """A claim and a sentence that it may have taken its words from."""
+
+    def __init__(self, claim: str, own: Claim, said: Said) -> None:
+        self._claim, self._own, self._said = claim, own, said
+        self._clauses = split_clauses(said.text)
+
+    def find_doubt(self, common: int) -> str:
+        """What the claim says otherwise, where it has so many words in common with the sentence."""
+        size = len(self._own.content) + len(self._own.strict)
+        checks = _CLOSE_CHECKS if common >= _MIN_SHARE * size else ()
+        if self._said.text.rstrip().endswith("?"):
+            checks = _QUESTION_CHECKS if checks else ()
+        elif common >= _MIN_OPPOSED_SHARE * size:
+            checks = (_OPPOSITE_CHECK, *checks)
+        return next((name for name, check in checks if check(self)), "")
+
+    def _shared(self, text: str) -> frozenset[str]:
+        return _shared(self._own, text)
+
+    def _taken(self) -> str:
+        """The clauses that the claim took its words from: the fewest that have them."""
+        left, taken = self._shared(self._said.text), list[str]()
+        while left:
+            clause = max(self._clauses, key=lambda part: (len(self._shared(part) & left), -len(part)))
+            if self._shared(clause).isdisjoint(left):
+                return self._said.text
+            left -= self._shared(clause)
+            taken.append(clause)
+        return ", ".join(taken)
+
+    def is_opposite(self) -> bool:
+        claimed, taken = set(_words(self._claim)), set(_words(self._taken()))
+        return any(
+            claimed & one and taken & other and not taken & one and not claimed & other
+            for sides in _opposites()
+            for one, other in (sides, sides[::-1])
+        )
+
+    def is_denied(self) -> bool:
+        return _is_negative(self._claim) != _is_negative(self._taken())
+
+    def lacks_condition(self) -> bool:
+        return self._lacks("condition", self._said.text)
+
+    def is_unreal(self) -> bool:
+        return self._lacks("unreal", self._taken())
+
+    def _lacks(self, name: str, text: str) -> bool:
+        has, needs = (_rows(table)[name].search for table in ("marks", "claimed"))
+        return bool(has(text)) and not needs(self._claim)
+
+    def is_over(self) -> bool:
+        """Whether the claim makes a present of what was."""
+        if _PATTERNS.past.search(self._claim):
+            return False
+        taken, claimed = _words(self._taken()), _words(self._claim)
+        past = {stem(word) for word in taken if word.endswith("ed")}
+        now = {stem(word) for word in claimed if word.endswith("s")}
+        shifts = [("was", "is"), ("were", "are"), ("had", "has"), ("was", "'s"), ("was", "has")]
+        is_shifted = bool(past & now) or any(before in taken and after in claimed for before, after in shifts)
+        return is_shifted or bool(_PATTERNS.over.search(self._taken()))
+
+    def is_of_other(self) -> bool:
+        """Whether it is told of the speaker what was said of somebody else, or the other way round."""
+        taken, names = self._taken(), self._said.names
+        report = _PATTERNS.reporter.search(self._said.text)
+        reporter = _last_word(report["who"]) if report else ""
+        claimed = _words(self._claim)
+        mine, other = self._subject(self._claim), self._subject(taken)
+        if reporter and mine in names and reporter not in {*claimed, *names, *_pronouns()}:
+            return True
+        if not mine or not other or mine in (other, reporter):
+            return False
+        if mine in names:
+            return True
+        return mine in _people(taken) and not _PATTERNS.opinion.search(taken)
+
+    def _subject(self, text: str) -> str:
+        """Who does it: a name of the speaker, or the last word of what another one is called; "" if it is not told."""
+        text = without_speaker(text)
+        first, speaker = next(iter(_words(text)), ""), min(self._said.names, default="")
+        match = _PATTERNS.other.match(text)
+        if (first in self._said.names and not _is_possessive(text)) or _PATTERNS.speaker.match(text):
+            return speaker
+        return "" if match is None or _last_word(match["who"]) in _pronouns() else _last_word(match["who"])
+
+    def is_absolute(self) -> bool:
+        """Whether it has an "always" that was not said."""
+        claimed, said = set(_words(self._claim)), set(_words(self._said.text))
+        return any(claimed & words and not said & words for words in _lines("absolute"))
+
+    def is_whole(self) -> bool:
+        """Whether it makes all of what was a part."""
+        parts = _PATTERNS.words["parts"]
+        return not parts.isdisjoint(_words(self._taken())) and parts.isdisjoint(_words(self._claim))
+
+    def mixes_values(self) -> bool:
+        """Whether a number or a name of one clause is put to what another clause says, which has its own."""
+        if len(self._clauses) > _MAX_CLAUSES or len(split_clauses(self._claim)) > 1:
+            return False
+        names = self._said.names
+        wanted = [values - names for values in _values(self._claim, self._own.spoken)]
+        rows = [([v - names for v in _values(part, self._own.spoken)], self._shared(part)) for part in self._clauses]
+        pairs = ((one, other) for one in rows for other in rows if one is not other)
+        return any(_is_mixed(wanted, *one, *other) for one, other in pairs)
+
+    def moves_unit(self) -> bool:
+        """Whether a number stands before the word that another number was said of."""
+        claimed, said = _units(self._claim), _units(self._said.text)
+        units = frozenset[str]().union(*said.values())
+        return any(
+            value in said and one.isdisjoint(said[value]) and one & (units - said[value])
+            for value, one in claimed.items()
+        )
+
+    def is_turned_round(self) -> bool:
+        """Whether what is compared stands in the other order."""
+        if not all(map(_PATTERNS.comparison.search, (self._claim, self._said.text))):
+            return False
+        one, other = ([stem(word) for word in _words(text)] for text in (self._claim, self._said.text))
+        shared = [word for word in one if one.count(word) == other.count(word) == 1 and word not in _pronouns()]
+        shared = [word for word in shared if not _PATTERNS.comparison.search(word)]
+        return shared != sorted(shared, key=other.index)
+
+    def is_only_asked(self) -> bool:
+        """Whether it states what the speaker asked."""
+        return (
+            bool(self._said.names) and not self._is_answered() and not _rows("claimed")["question"].search(self._claim)
+        )
+
+    def is_answered_otherwise(self) -> bool:
+        if not self._is_answered() or not _PATTERNS.yes_no.match(self._said.text):
+            return False
+        answer = self._said.answer
+        is_yes, is_no = bool(_PATTERNS.yes.match(answer)), bool(count_negations(split_sentences(answer)[0]))
+        if is_yes == is_no:
+            return not is_yes and not self._shared(answer) and not _rows("claimed")["question"].search(self._claim)
+        return (_is_negative(self._said.text) != is_no) != _is_negative(self._claim)
+
+    def _is_answered(self) -> bool:
+        return bool(self._said.answer.strip())
+
+
+_OPPOSITE_CHECK: Final = ("opposite", _Pair.is_opposite)
+_CLOSE_CHECKS: Final[tuple[tuple[str, Callable[[_Pair], bool]], ...]] = (
+    ("polarity", _Pair.is_denied),
+    ("condition", _Pair.lacks_condition),
+    ("unreal", _Pair.is_unreal),
+    ("past", _Pair.is_over),
+    ("subject", _Pair.is_of_other),
+    ("frequency", _Pair.is_absolute),
+    ("amount", _Pair.is_whole),
+    ("value", _Pair.mixes_values),
+    ("unit", _Pair.moves_unit),
+    ("order", _Pair.is_turned_round),
+)
+_QUESTION_CHECKS: Final[tuple[tuple[str, Callable[[_Pair], bool]], ...]] = (
+    ("question", _Pair.is_only_asked),
+    ("answer", _Pair.is_answered_otherwise),
+)
+
+
+def _is_mixed(
+    wanted: Sequence[frozenset[str]],
+    own: Sequence[frozenset[str]],
+    shared: frozenset[str],
+    others: Sequence[frozenset[str]],
+    other_shared: frozenset[str],
+) -> bool:
+    """Whether a claim leaves out the value of a clause for one of the same kind from another clause, and has words of
+    the first, or leaves out a value of both."""
+    is_taken = bool(shared - other_shared)
+    for claimed, mine, theirs in zip(wanted, own, others, strict=True):
+        first, second = mine - theirs, theirs - mine
+        if is_taken and mine and mine.isdisjoint(claimed) and second & claimed:
+            return True
+        if first & claimed and second & claimed and first - claimed and second - claimed:
+            return True
+    return False
+
+
+def _values(text: str, spoken: int) -> tuple[frozenset[str], ...]:
+    """The numbers, the days and months, and the names of a text."""
+    words = _words(text)
+    numbers = {word for word in words if any(map(str.isdecimal, word))}
+    numbers |= {
+        fold(text[each.start : each.end]) for each in find_numbers(text, spoken == ENGLISH) if not each.is_loose
+    }
+    times = _times().intersection(words)
+    names = {_plain(item) for item in read_claim(text, spoken).strict} - numbers - times
+    return frozenset(numbers), times, frozenset(names)
+
+
+def _units(text: str) -> dict[str, set[str]]:
+    """The numbers of a text, each with the words that follow it."""
+    units: dict[str, set[str]] = {}
+    for word, following in pairwise(_words(text)):
+        for number in find_numbers(word):
+            units.setdefault(min(number.values), set()).add(stem(following))
+    return units
+
+
+def _is_negative(text: str) -> bool:
+    negative = _PATTERNS.words["negative"]
+    return (count_negations(text) + sum(word in negative for word in _words(text))) % 2 == 1
+
+
+def _words(text: str) -> list[str]:
+    return [_plain(match[0]) for match in _PATTERNS.word.finditer(text)]
+
+
+def _plain(word: str) -> str:
+    return fold(word).replace("’", "'").removesuffix("'s")
+
+
+def _is_possessive(text: str) -> bool:
+    match = _PATTERNS.word.search(text)
+    return match is not None and match[0].replace("’", "'").endswith(("'s", "'"))
+
+
+def _people(text: str) -> set[str]:
+    """Words that stand for people: those for relations, and names."""
+    return {_plain(match[0]) for match in _PATTERNS.person.finditer(text)}
+
+
+def _last_word(text: str) -> str:
+    return _words(text)[-1]
+
+
+@cache
+def _pronouns() -> frozenset[str]:
+    return _PATTERNS.words["pronouns"]
+
+
+@cache
+def _times() -> frozenset[str]:
+    return frozenset(map(fold, [*MONTHS, *WEEKDAYS]))
+
+
+@cache
+def _lines(name: str) -> list[frozenset[str]]:
+    return [frozenset(line.split()) for line in _PATTERNS.content["words"][name].strip().splitlines()]
+
+
+@cache
+def _opposites() -> list[tuple[frozenset[str], ...]]:
+    lines = _PATTERNS.content["words"]["opposites"].strip().splitlines()
+    return [tuple(frozenset(side.split()) for side in line.split("/")) for line in lines]
+
+
+@cache
+def _rows(table: str) -> dict[str, re.Pattern[str]]:
+    return {row.name: row.pattern for row in _PATTERNS.tables[table]}
