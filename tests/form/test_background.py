@@ -81,7 +81,7 @@ def test_remembered_observations_are_summed_up_behind_the_reply_once_enough_wait
             assert memory.flush(20)
             assert len(memory.summaries.revisions(anna)) == revisions
         memory.streams.set_preset("user", consolidation_prompt="")
-        memory.remember_many(anna, [{"text": f"Anna has {number} plates.", "kind": "observation"} for number in range(9)])
+        memory.remember_many(anna, [{"text": f"Anna has {n} plates.", "kind": "observation"} for n in range(9)])
         assert memory.flush(20)
         assert len(memory.summaries.revisions(anna)) == 1
     assert workers() == []

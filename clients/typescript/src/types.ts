@@ -1053,6 +1053,10 @@ export interface Stream {
   observations: number;
   /** Atoms that wait to be looked at; `facts` and `observations` leave them out. */
   in_review: number;
+  /** Ids of the observations that no summary has absorbed, the 200 oldest: as many as one summary takes in. */
+  unabsorbed: string[];
+  /** When its last memory was recorded or its summary was written, whichever is later; None before the first. */
+  updated: string | null;
 }
 
 /** Streams: settings, summary, what waits. */

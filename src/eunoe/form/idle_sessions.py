@@ -64,5 +64,7 @@ def _find_due_summaries(store: Store, limit: int) -> list[Scope]:
         reader = SettingsReader(store)
         torn = [summary.stream for summary in store.load(SummaryState, rebuild=True)]
         others = (stream for stream in all_streams(store) if stream.id not in torn)
-        due = (stream.scope for stream in chain(store.streams(ids=torn), others) if has_due_summary(store, reader, stream))
+        due = (
+            stream.scope for stream in chain(store.streams(ids=torn), others) if has_due_summary(store, reader, stream)
+        )
         return list(islice(due, limit))
