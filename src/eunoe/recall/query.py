@@ -276,7 +276,7 @@ def _with_related_terms(group: TermGroup, word: QuestionWord, index: StreamIndex
 def _with_mistyped_terms(group: TermGroup, word: QuestionWord, index: StreamIndex) -> TermGroup:
     """The group of a word that the index does not know, with the terms that may have been meant."""
     vocabulary = index.lexical.vocabulary
-    forms = _mistyped_forms(word.folded, index.lexical.languages) & vocabulary.keys()
+    forms = _mistyped_forms(word.folded) & vocabulary.keys()
     meant = [vocabulary[form] for form in sorted(forms)]
     others = {term: fit for term, fit in zip(group.terms, group.fits, strict=True) if term not in meant}
     fits = (*[_MISTYPED_FIT] * len(meant), *others.values())
@@ -284,9 +284,9 @@ def _with_mistyped_terms(group: TermGroup, word: QuestionWord, index: StreamInde
 
 
 @analyzer.word_cache(4096)
-def _mistyped_forms(word: str, languages: frozenset[int]) -> frozenset[str]:
-    """The stems of the words that a word is a letter away from."""
-    return frozenset(analyzer.stem(other, language) for other in one_letter_away(word) for language in languages)
+def _mistyped_forms(word: str) -> frozenset[str]:
+    """The stems of the words that an English word is a letter away from."""
+    return frozenset(map(analyzer.stem, one_letter_away(word)))
 
 
 def exact_groups(question: Question, index: StreamIndex) -> tuple[TermGroup, ...]:
