@@ -46,7 +46,7 @@ from eunoe.records.scrubbing import scrub_if_due
 from eunoe.records.sessions import find_ended, note_messages
 from eunoe.records.status import read_status
 from eunoe.records.summaries import has_due_summary
-from eunoe.records.traces import find_traces, is_repeated_in
+from eunoe.records.traces import Traces, find_held, find_traces, is_repeated_in, own_streams
 from eunoe.records.usage import UsageLog
 from eunoe.records.view_cache import ViewCache
 from eunoe.store.contract import Store
@@ -318,10 +318,11 @@ class Engine:
     ) -> ForgetReport:
         try:
             with self.store.writing():
-                removals = remove(self.store, scopes, selection, may_return)
+                forgotten = remove(self.store, scopes, selection, may_return, bounds)
         except NotFoundError:
             scrub_if_due(self.store)  # a forget may be repeated only to have its bytes overwritten
             raise
+        removals: Sequence[Removal] = forgotten.removals
         self.indexes.forget([removal.stream.id for removal in removals if removal.records])
         self.contexts.static_contexts.clear()
         self.views.clear()
@@ -330,11 +331,13 @@ class Engine:
         rebuilt = self._rebuild_summaries([removal.stream.scope for removal in removals if removal.rebuild])
         unscrubbed = scrub_if_due(self.store)
         removals = [removal for removal in removals if bounds.covers(removal.stream.scope)]
-        traces = self._find_traces(removals, bounds) if verify else None
+        traces = self._find_traces(scopes, removals, bounds) if verify else None
+        held = find_held(self.store, forgotten._replace(removals=removals), scopes, bounds, traces)
         with self.store.reading():
             is_done = any(removal.records for removal in removals)
             notes = () if is_done else near_scope_notes(self.store, scopes, bounds)
-        return forget_report(removals, list(filter(bounds.covers, rebuilt)), traces, unscrubbed, notes)
+        found = traces and traces.places
+        return forget_report(removals, list(filter(bounds.covers, rebuilt)), held, found, unscrubbed, notes)
 
     def _rebuild_summaries(self, scopes: Sequence[Scope]) -> Sequence[Scope]:
         """Write summaries anew where that needs no LLM; where it does, that is left to the background."""
@@ -344,13 +347,15 @@ class Engine:
                 self.background.add(scope)
         return rebuilt
 
-    def _find_traces(self, removals: Sequence[Removal], bounds: Bounds) -> Sequence[str]:
-        traces = find_traces(self.store, removals, is_shared=bool(bounds.scopes))
+    def _find_traces(self, scopes: Sequence[Scope], removals: Sequence[Removal], bounds: Bounds) -> Traces:
+        with self.store.reading():
+            streams = own_streams(self.store, scopes, bounds)
+        traces = find_traces(self.store, removals, streams, is_shared=bool(bounds.scopes))
         if is_repeated_in(removals, self.embedder.error):
-            traces.append("the embedder's last error in status")
+            traces.places.append("the embedder's last error in status")
         for removal in removals:
             if self.indexes.holds(removal.stream.id, [record.seq for record in removal.records]):
-                traces.append(f"index of {removal.stream.scope}")
+                traces.places.append(f"index of {removal.stream.scope}")
         return traces
 
     def flush(self, timeout: float | None, bounds: Bounds) -> bool:

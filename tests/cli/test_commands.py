@@ -414,6 +414,24 @@ class TestForget:
         assert shown.startswith("forgotten: 1 message, 0 memories, 0 vectors\n")
         assert "no table, file, index or cache holds a trace" in shown
 
+    def test_a_message_that_stays_is_named_and_offered(self, filled_cli: Cli) -> None:
+        shown = filled_cli("forget", ANNA, "tea", "--yes", "--verify")
+        assert shown.code == 1
+        assert f"m1 in {ANNA} stays and still says it\n" in shown.out
+        assert f"to forget that too: eunoe forget {ANNA} m1\n" in shown.out
+        assert "not searched: exports, backups" in shown.out
+        assert "verified" not in shown.out
+
+    def test_by_words_only_what_has_them(self, filled_cli: Cli) -> None:
+        filled_cli("remember", ANNA, "Teams meet on Monday.", "--id", "teams")
+        filled_cli("remember", f"session=s1/{ANNA}", "Two teas, please.", "--id", "two")
+        shown = filled_cli("forget", ANNA, "--words", "the TEA", "--yes", "--json")
+        assert set(shown.json["atoms"]) == {"tea", "two"}
+        assert "merely alike, not forgotten: teams" not in shown.out
+        assert filled_cli("get", ANNA, "teams").code == 0
+        nothing = filled_cli("forget", ANNA, "--words", "coffee", "--yes")
+        assert "nothing in user=anna has the words 'coffee'" in nothing.out + nothing.err
+
     def test_a_user_of_a_group_by_the_name_on_their_messages(self, cli: Cli) -> None:
         said = [
             {"id": user, "role": "user", "user": user, "content": f"I am {user}, hello."} for user in ("ben", "anna")
@@ -446,7 +464,9 @@ class TestForget:
         assert filled_cli("forget", ANNA, "--everything", "--may-return", "--yes", "--json").json["atoms"] == ["tea"]
         assert filled_cli("remember", ANNA, "Anna prefers tea.").code == 0
 
-    @pytest.mark.parametrize("wrong", [[], ["m1", "--everything"], ["m1", "--mentions"], ["--person", " "]])
+    @pytest.mark.parametrize(
+        "wrong", [[], ["m1", "--everything"], ["m1", "--mentions"], ["--person", " "], ["m1", "--words", "x"]]
+    )
     def test_exactly_one_thing_to_forget(self, filled_cli: Cli, wrong: list[str]) -> None:
         assert filled_cli("forget", ANNA, *wrong, "--yes").code == 2
         assert len(filled_cli("list", ANNA, "--json").items) == 3

@@ -233,9 +233,12 @@ class TestForgetting:
     def test_ones_own_traces_are_still_found(self, memory: Memory) -> None:
         words = "The vault code is four seven one one."
         acme = memory.restricted("acme")
-        acme.summaries.write(ANNA, f"{words} Nobody knows.")
-        kept = acme.remember(ANNA, words)
+        acme.summaries.write("agent=cook", f"{words} Nobody knows.")
+        name = acme.observe("agent=cook", {"content": words, "id": "m1"})[0].id
+        kept = acme.remember(ANNA, words, source=[f"@agent=cook#{name}"], source_scopes="agent=cook")
         assert acme.forget(ANNA, kept.id, verify=True).verified is False
+        acme.forget("agent=cook", name, verify=True)
+        assert acme.summaries.revisions("agent=cook")[-1].text.strip() == "Nobody knows."
 
 
 class TestTransfer:

@@ -59,10 +59,9 @@ def test_a_stream_names_what_waits_for_its_summary_and_says_when_it_was_updated(
     assert state() == (("b",), revision.recorded)
 
 
-@pytest.mark.parametrize("wrong", ["nothing", "fact", "m1", "closed", "elsewhere"])
-def test_it_absorbs_open_observations_only(memory: Memory, wrong: str) -> None:
+@pytest.mark.parametrize("wrong", ["nothing", "m1", "closed", "elsewhere"])
+def test_it_absorbs_open_memories_only(memory: Memory, wrong: str) -> None:
     note(memory, "a", "closed")
-    memory.remember(ANNA, "A fact.", id="fact")
     memory.observe(ANNA, {"content": "Hello.", "id": "m1"})
     memory.update(ANNA, "closed", "Other words.")
     memory.remember("user=ben", "Ben likes tea.", id="elsewhere", kind="observation")

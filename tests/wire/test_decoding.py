@@ -42,7 +42,10 @@ NOUNS: list[tuple[Any, Any]] = [
     (Item, MESSAGE),
     (Page[Item], Page((MESSAGE, ATOM), "7", ("note",))),
     (list[Receipt], [Receipt("superseded", "a2", False, "a1")]),
-    (ForgetReport, ForgetReport(("m1",), ("a1",), 2, (ANNA,), mentions_by_scope={ANNA: ("m2",)}, verified=False)),
+    (
+        ForgetReport,
+        ForgetReport(("m1",), ("a1",), 2, {ANNA: ("m1",)}, {ANNA: ("m3",)}, verified=False),
+    ),
     (FormReport, FormReport(2, ("a1",), consolidated=(ANNA,))),
     (RetentionReport, RetentionReport((("a1", "older than 90 days"),), 4, True)),
     (CheckReport, CheckReport(3, (Damage("item", "a1", "user=anna", "unreadable"),))),

@@ -359,15 +359,21 @@ export interface ForgetReport {
   messages: string[];
   atoms: string[];
   vectors: number;
-  scopes: string[];
+  /** Ids of what went, scope by scope; none where only a summary or settings went. */
+  removed: Record<string, string[]>;
+  /** Ids of what stays and still has the words, scope by scope: the messages that a memory came from and, if a search was asked for, whatever says the same. Forget them too, or somebody else's words stay. */
+  held_by: Record<string, string[]>;
+  /** Where the words may still be and nobody looked. */
+  unsearched: string[];
   /** Ids that stay but mention the forgotten person by name, in the scopes that were given. */
   mentions: string[];
   /** The same, scope by scope. `forget` with `mentions=True` removes them. */
   mentions_by_scope: Record<string, string[]>;
   /** Scopes with a revision of the summary that mentions the person and was not made from what is gone. */
   summaries: string[];
-  /** Whether nothing is left: no trace of what was removed, and nobody who mentions the person. None if no search was asked for. */
+  /** Whether nothing is left in the scopes and in what the memories came from: no trace, nothing that still has the words, nobody who mentions the person, and no place out of reach. None if no search was asked for. */
   verified: boolean | null;
+  /** Places in the store where the words, or what was made of them, were still found. */
   traces: string[];
   /** Revisions of summaries that had absorbed what was forgotten, and went with it. */
   revisions: number;

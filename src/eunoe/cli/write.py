@@ -20,9 +20,11 @@ from eunoe.cli.options import AtomOptions, IdArgument, OffOption, ScopeArgument,
 from eunoe.display import output
 from eunoe.display.output import quantity
 from eunoe.errors import InputError
+from eunoe.memory.word_matches import find_words, full_id
 from eunoe.model.atom import parse_item
 from eunoe.model.message import Message, parse_message
 from eunoe.model.report import ForgetReport, Receipt
+from eunoe.model.validation import shorten
 
 T = TypeVar("T")
 
@@ -145,16 +147,21 @@ def forget(
     ids: Annotated[list[str] | None, argument("[ID]...", "Memories to forget.")] = None,
     person: Annotated[str, typer.Option("--person", help="What they said, and what is noted about them.")] = "",
     mentions: Annotated[bool, typer.Option("--mentions", help="Also what others said of the person.")] = False,
+    words: Annotated[str, typer.Option("--words", help="What has all these words. It is shown before.")] = "",
     everything: Annotated[bool, typer.Option("--everything", help="All that the scope holds.")] = False,
     verify: Annotated[bool, typer.Option("--verify", help="Search everything for what should be gone.")] = False,
     may_return: Annotated[bool, typer.Option("--may-return", help="The same words may be stored again.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> Reply:
-    """Remove memories for good: by id, about a person, or all of a scope."""
-    if sum((bool(ids), bool(person.strip()), everything)) != 1:
-        raise MisuseError("say what to forget: IDs, --person NAME, or --everything")
+    """Remove memories for good: by id, by their words, about a person, or all of a scope."""
+    if sum((bool(ids), bool(words.strip()), bool(person.strip()), everything)) != 1:
+        raise MisuseError("say what to forget: IDs, --words WORDS, --person NAME, or --everything")
     if mentions and not person.strip():
         raise MisuseError("--mentions goes with --person")
+    if words.strip():
+        ids = _find_words(call.open(), scope, words)
+        if not ids:
+            return Reply(ForgetReport(), f"nothing in {scope} has the words {words!r}", is_empty=True)
     if not yes and not _confirm(_selection_text(scope, ids or [], person, mentions)):
         output.say("nothing was forgotten")
         raise typer.Exit(1)
@@ -261,6 +268,17 @@ def _receipt_line(receipt: Receipt) -> str:
     }[receipt.outcome]
 
 
+def _find_words(memory: eunoe.Memory, scope: str, words: str) -> list[str]:
+    """Show what has the words and, apart, what is merely alike; return the ids of the first."""
+    owner = eunoe.Scope.of(scope)
+    found, alike = find_words(memory, owner, words)
+    for item in found:
+        output.say(f"{item.id}  {item.scope}  {shorten(item.text)}")
+    for hit in alike:
+        output.say(f"merely alike, not forgotten: {hit.id}  {hit.scope}  {shorten(hit.text)}")
+    return [full_id(item, owner) for item in found]
+
+
 def _selection_text(scope: str, ids: list[str], person: str, mentions: bool) -> str:
     if ids:
         return f"{quantity(len(ids), 'memory')} in {scope} and all that rests on them"
@@ -286,11 +304,15 @@ def _forget_lines(report: ForgetReport, scope: str, person: str) -> Iterator[str
     yield from (f"the summary of {each} still mentions the name" for each in report.summaries)
     if report.mentions or report.summaries:
         yield f"to remove that too: eunoe forget {shlex.join([scope, '--person', person, '--mentions'])}"
-    if report.verified is False and not report.traces:
+    if report.verified is False and (report.mentions or report.summaries) and not (report.traces or report.held_by):
         yield "verified: what was forgotten left no trace, but the name is still there"
+    for each, ids in report.held_by.items():
+        yield f"{_id_list(ids)} in {each} {'stays and still says it' if len(ids) == 1 else 'stay and still say it'}"
+        yield f"to forget that too: eunoe forget {shlex.join([str(each), *ids])}"
     if report.verified:
         yield "verified: no table, file, index or cache holds a trace"
     yield from (f"not gone: {trace}" for trace in report.traces)
+    yield from (f"not searched: {place}" for place in report.unsearched)
 
 
 def _id_list(ids: Sequence[str]) -> str:

@@ -110,7 +110,10 @@ class Amendment:
         An atom goes with all its versions, a message with every atom that rests on it. What was forgotten is refused
         when the same log or import is read again.
 
+        The report names, by scope, what still has the words: a message that a memory came from stays.
+
         Args:
+            ids: in a user's scope `@SCOPE#ID` names one of several with the same id.
             person: what they said and what is noted about them. `mentions` also takes what others said of them.
             may_return: leave no tombstones, so that the same text may be stored again.
             verify: search every table, file, index and cache for what should be gone.

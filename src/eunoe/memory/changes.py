@@ -1,4 +1,4 @@
-"""Changes of a memory, told to whoever keeps a log of them. They hold no text and no ids."""
+"""Changes of a memory, told to whoever keeps a log of them. They hold no text, and ids only of what is forgotten."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from eunoe.model.report import ForgetReport
 from eunoe.model.scope import Scope
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Change:
     """How many items were changed."""
     error: BaseException | None = None
     """Why nothing was."""
+    forgotten: tuple[str, ...] = ()
+    """Ids of what went for good, so that nobody keeps them."""
 
 
 Watch = Callable[[Change], None]
@@ -84,7 +87,8 @@ class WatchedEngine:
         except BaseException as error:
             self._watch(Change(name, scopes, error=error))
             raise
-        self._watch(Change(name, scopes, _count(result)))
+        forgotten = (*result.messages, *result.atoms) if isinstance(result, ForgetReport) else ()
+        self._watch(Change(name, scopes, _count(result), forgotten=forgotten))
         return result
 
 

@@ -189,7 +189,8 @@ class Summaries(Group):
 
         Args:
             parent: write only if this is still the current revision; 0 if there must be none.
-            absorbed: ids of open observations that it says: they wait no more to be consolidated.
+            absorbed: ids of open observations and facts that it says. If one is forgotten, this revision goes too;
+                observations wait no more to be consolidated.
             base: the revision it was written from, if that is not the current one; 0 for none. What the revisions
                 after it had absorbed waits again.
             lease: from `leases.acquire`: write only while it is yours, and end it in the same step.

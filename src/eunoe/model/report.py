@@ -152,7 +152,13 @@ class ForgetReport:
     messages: tuple[str, ...] = ()
     atoms: tuple[str, ...] = ()
     vectors: int = 0
-    scopes: tuple[Scope, ...] = ()
+    removed: Mapping[Scope, tuple[str, ...]] = field(default_factory=dict)
+    """Ids of what went, scope by scope; none where only a summary or settings went."""
+    held_by: Mapping[Scope, tuple[str, ...]] = field(default_factory=dict)
+    """Ids of what stays and still has the words, scope by scope: the messages that a memory came from and, if a search
+    was asked for, whatever says the same. Forget them too, or somebody else's words stay."""
+    unsearched: tuple[str, ...] = ()
+    """Where the words may still be and nobody looked."""
     mentions: tuple[str, ...] = ()
     """Ids that stay but mention the forgotten person by name, in the scopes that were given."""
     mentions_by_scope: Mapping[Scope, tuple[str, ...]] = field(default_factory=dict)
@@ -160,9 +166,10 @@ class ForgetReport:
     summaries: tuple[Scope, ...] = ()
     """Scopes with a revision of the summary that mentions the person and was not made from what is gone."""
     verified: bool | None = None
-    """Whether nothing is left: no trace of what was removed, and nobody who mentions the person. None if no search was
-    asked for."""
+    """Whether nothing is left in the scopes and in what the memories came from: no trace, nothing that still has the
+    words, nobody who mentions the person, and no place out of reach. None if no search was asked for."""
     traces: tuple[str, ...] = ()
+    """Places in the store where the words, or what was made of them, were still found."""
     revisions: int = 0
     """Revisions of summaries that had absorbed what was forgotten, and went with it."""
     rebuilt: tuple[Scope, ...] = ()
@@ -173,6 +180,11 @@ class ForgetReport:
     @property
     def total(self) -> int:
         return len(self.messages) + len(self.atoms)
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """The scopes that something was removed from."""
+        return tuple(self.removed)
 
 
 @dataclass(frozen=True, slots=True)

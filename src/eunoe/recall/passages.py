@@ -6,7 +6,7 @@ from itertools import groupby, pairwise
 from math import log
 from typing import Final, NamedTuple
 
-from eunoe.text import analyzer
+from eunoe.text.analyzer import text_terms
 from eunoe.text.languages import detect_language, stop_words
 from eunoe.text.parts import split_into_parts
 from eunoe.text.sentences import split_line, word_count
@@ -119,16 +119,12 @@ def _scores(text: str, sentences: Sequence[_Sentence], question: str, cosines: S
 def _word_shares(sentences: Sequence[_Sentence], question: str) -> list[float]:
     """The share of the question's words that each sentence has; those in few sentences count for more."""
     language = detect_language(question)
-    asked = _terms(question, language).difference(_terms(" ".join(stop_words(language)), language))
-    found = [asked & _terms(sentence.text, language) for sentence in sentences]
+    asked = text_terms(question, language).difference(text_terms(" ".join(stop_words(language)), language))
+    found = [asked & text_terms(sentence.text, language) for sentence in sentences]
     counts = Counter(term for terms in found for term in terms)
     weights = {term: log(1 + len(sentences) / count) for term, count in counts.items()}
     total = sum(weights.values()) or 1.0
     return [sum(weights[term] for term in sorted(terms)) / total for terms in found]
-
-
-def _terms(text: str, language: int) -> set[str]:
-    return {term for terms in analyzer.terms_of_each(text.split(), language) for term in terms}
 
 
 def _part_of(sentences: Sequence[_Sentence], parts: Sequence[str]) -> Iterator[int]:

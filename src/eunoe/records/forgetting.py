@@ -6,15 +6,18 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from eunoe.errors import NotFoundError
+from eunoe.model.bounds import NO_BOUNDS, Bounds
 from eunoe.model.chat_order import AFTER, hand_on, in_order
 from eunoe.model.record import Record
 from eunoe.model.report import ForgetReport
 from eunoe.model.scope import Scope
+from eunoe.model.source import SourcePlace, source_place
 from eunoe.model.turn import speaking_user, user_named_by
 from eunoe.model.validation import show
 from eunoe.records.fingerprints import (
@@ -32,7 +35,10 @@ from eunoe.records.reading import find_records
 from eunoe.records.revisions import drop_revisions, purge_revisions
 from eunoe.records.scrubbing import mark_scrub_due
 from eunoe.records.sessions import forget_in_session
+from eunoe.records.streams import SettingsReader, drop_prompts
+from eunoe.records.summary_words import cut_forgotten
 from eunoe.records.versions import bridge_gaps
+from eunoe.store.codec import dump_json
 from eunoe.store.contract import Store, all_items, streams_of
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import RevisionRecord, StreamState, Tombstone
@@ -41,6 +47,8 @@ from eunoe.text.scripts import SPACELESS
 
 _MAX_NAMED: Final = 10
 """Missing ids that an error names."""
+_UNREACHED: Final = "what this came from or was said in, where it is out of reach: use a key that reaches it"
+_COPIES: Final = "exports, backups, replicas and other copies made before"
 
 
 class Selection(Protocol):
@@ -63,7 +71,7 @@ class Selection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ByIds:
-    """Records with these ids; all must be there, or have been forgotten before."""
+    """Records with these ids; all must be there, or have been forgotten before. `@SCOPE#ID` names one within."""
 
     ids: Sequence[str]
     whole: bool = False
@@ -71,12 +79,21 @@ class ByIds:
     mentions: bool = False
 
     def records(self, store: Store, scope: Scope) -> list[Record]:
-        records = find_records(store, scope, self.ids)
-        missing = set(self.ids) - {record.id for record in records}
-        for stream in streams_of(store, scope) if missing else ():
-            tombstones = store.tombstones(stream.id, list(map(id_identity, missing)))
-            forgotten = {tombstone.identity for tombstone in tombstones}
-            missing = {id for id in missing if id_identity(id) not in forgotten}
+        wanted = defaultdict[Scope, list[str]](list)
+        for name in self.ids:
+            owner, id = source_place(name, scope.alone)
+            is_within = owner != scope.alone and scope.covers(owner)
+            wanted[owner if is_within else scope].append(id if owner == scope.alone or is_within else name)
+        records, missing = [], set[str]()
+        for owner, ids in wanted.items():
+            found = find_records(store, owner, ids)
+            left = set(ids) - {record.id for record in found}
+            for stream in streams_of(store, owner) if left else ():
+                tombstones = store.tombstones(stream.id, list(map(id_identity, left)))
+                forgotten = {tombstone.identity for tombstone in tombstones}
+                left = {id for id in left if id_identity(id) not in forgotten}
+            records += found
+            missing |= left
         if missing:
             named = ", ".join(map(show, sorted(missing)[:_MAX_NAMED]))
             raise NotFoundError(f"there is no memory {named} in this scope; nothing was removed")
@@ -135,6 +152,17 @@ def mention_matcher(person: str) -> Callable[[str], bool]:
     return lambda text: pattern.search(normalize_name(text)) is not None
 
 
+class Held(NamedTuple):
+    """What stays and still has the words."""
+
+    places: Mapping[Scope, tuple[str, ...]]
+    """Ids by scope."""
+    is_own: bool = False
+    """Whether some of it is in the scopes that were named, or is what a memory came from."""
+    is_unreached: bool = False
+    """Whether some of it may be out of bounds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Removal:
     """What was taken out of one stream."""
@@ -149,27 +177,79 @@ class Removal:
     """Revisions of its summary that went."""
     rebuild: bool = False
     """Whether its summary must be written anew."""
+    prompts: tuple[str, ...] = ()
+    """Texts of its settings that went."""
 
 
-def remove(store: Store, scopes: Sequence[Scope], selection: Selection, may_return: bool) -> list[Removal]:
+class Forgotten(NamedTuple):
+    """What was taken out of a store."""
+
+    removals: list[Removal]
+    origins: frozenset[SourcePlace]
+    """What the chosen memories came from, where it was not taken out too."""
+    is_unreached: bool
+    """Whether conversations with a user who is forgotten whole are out of bounds."""
+
+
+def remove(
+    store: Store, scopes: Sequence[Scope], selection: Selection, may_return: bool, bounds: Bounds = NO_BOUNDS
+) -> Forgotten:
     """Take records out with everything that rests on them in any scope, and leave tombstones unless they may return."""
     reach = Reach(store)
     asked = _add_selected(store, reach, scopes, selection)
+    shared, is_unreached = _add_said_elsewhere(store, reach, scopes, selection, asked, bounds)
     reach.spread()
-    touched = [stream for stream in reach.streams() if stream.id in asked or reach.touches(stream)]
+    own = asked | _add_shown(store, reach, bounds)
+    touched = [stream for stream in reach.streams() if stream.id in own or stream.id in shared or reach.touches(stream)]
+    gone = [text for stream in touched for record in reach.fallen(stream) for text in (record.text, record.caption)]
     is_mentioned = mention_matcher(selection.person) if selection.person else None
     removals = []
     for stream in touched:
         whole = selection.whole and stream.id in asked
         is_unwanted = is_mentioned if selection.mentions and stream.id in asked else None
-        removals.append(_remove_from(store, stream, reach, may_return, whole, is_unwanted))
-        forget_in_session(store, stream, whole, selection.person)
+        removals.append(
+            _remove_from(store, stream, reach, may_return, whole, is_unwanted, gone if stream.id in own else ())
+        )
+        forget_in_session(store, stream, whole, shared.get(stream.id, selection.person))
         forget_in_leases(store, stream, removals[-1].records, whole)
-    if is_mentioned is None:
-        return removals
-    return [
-        _with_mentions(store, removal, is_mentioned) if removal.stream.id in asked else removal for removal in removals
-    ]
+    if is_mentioned is not None:
+        removals = [
+            _with_mentions(store, removal, is_mentioned) if removal.stream.id in asked else removal
+            for removal in removals
+        ]
+    return Forgotten(removals, frozenset(reach.origins), is_unreached)
+
+
+def _add_said_elsewhere(
+    store: Store, reach: Reach, scopes: Sequence[Scope], selection: Selection, asked: Set[int], bounds: Bounds
+) -> tuple[dict[int, str], bool]:
+    """Let fall what users who are forgotten whole said in conversations with others, within bounds. Return the names of
+    these users, by the streams of the conversations, and whether some are out of bounds."""
+    found, is_unreached = dict[int, str](), False
+    for scope in scopes if selection.whole else ():
+        if not scope.within or "user" not in scope.pairs:
+            continue
+        user = scope.pairs["user"]
+        for stream, records in _said_by(store, user).items():
+            rest = {**stream.scope.pairs, "user": user}.items()
+            is_meant = scope.pairs.items() <= rest and scope.pairs.get("tenant") == stream.scope.pairs.get("tenant")
+            if stream.id in asked or not is_meant:
+                continue
+            if bounds.covers(stream.scope):
+                reach.add(stream, records)
+                found[stream.id] = user
+            else:
+                is_unreached = True
+    return found, is_unreached
+
+
+def _said_by(store: Store, user: str) -> dict[StreamState, list[Record]]:
+    """The messages that name this user, by their streams. Any conversation may have some, so all are looked through."""
+    named = [[dump_json({"user": user})[1:-1]]]
+    records = all_items(store, ItemQuery(kinds=("message",), metadata_parts=named))
+    said = [record for record in records if user_named_by(record) == user]
+    streams = store.streams(ids=sorted({record.stream for record in said})) if said else []
+    return {stream: [record for record in said if record.stream == stream.id] for stream in streams}
 
 
 def _add_selected(store: Store, reach: Reach, scopes: Sequence[Scope], selection: Selection) -> set[int]:
@@ -182,6 +262,18 @@ def _add_selected(store: Store, reach: Reach, scopes: Sequence[Scope], selection
             own = [record for record in records if record.stream == stream.id]
             reach.add(stream, [*own, *_archived_duplicates(store, stream, own)])
     return asked
+
+
+def _add_shown(store: Store, reach: Reach, bounds: Bounds) -> set[int]:
+    """Add the streams of the same user, within bounds, that a context of what fell shows: their summaries may say it.
+    Return their numbers."""
+    reader = SettingsReader(store)
+    scopes = [stream.scope for stream in reach.streams() if "user" in stream.scope.pairs and reach.fallen(stream)]
+    targets = {target.scope for scope in scopes for target in reader.targets(scope) if target.user}
+    shown = [stream for scope in targets if bounds.covers(scope) and (stream := store.stream(scope))]
+    for stream in shown:
+        reach.add(stream, ())
+    return {stream.id for stream in shown}
 
 
 def _archived_duplicates(store: Store, stream: StreamState, records: Sequence[Record]) -> list[Record]:
@@ -201,28 +293,34 @@ def _remove_from(
     may_return: bool,
     whole: bool,
     is_unwanted: Callable[[str], bool] | None,
+    gone: Sequence[str],
 ) -> Removal:
     records, weakened = reach.fallen(stream), reach.weakened(stream)
     texts = [revision.text for revision in store.load(RevisionRecord, stream=stream.id)]
-    is_touched = records or weakened or any(map(is_unwanted or (lambda _: whole), texts))
+    is_touched = whole or records or weakened or any(map(is_unwanted or (lambda _: False), texts))
     vectors = _delete(store, stream, records, weakened) if is_touched else 0
     if not may_return:
         store.add_tombstones(stream.id, [tombstone for record in records for tombstone in _tombstones(record, whole)])
-    rebuild = False
+    rebuild, prompts = False, tuple[str, ...]()
     if whole:
         drop_revisions(store, stream)
+        prompts = drop_prompts(store, stream) if "user" in stream.scope.pairs else ()
     else:
-        rebuild = _purge_revisions(store, stream, records, is_unwanted)
+        rebuild = _purge_revisions(store, stream, records, is_unwanted, gone)
     left = len(store.load(RevisionRecord, stream=stream.id))
-    return Removal(stream, tuple(records), vectors, revisions=len(texts) - left, rebuild=rebuild)
+    return Removal(stream, tuple(records), vectors, revisions=len(texts) - left, rebuild=rebuild, prompts=prompts)
 
 
 def _purge_revisions(
-    store: Store, stream: StreamState, records: Sequence[Record], is_unwanted: Callable[[str], bool] | None
+    store: Store,
+    stream: StreamState,
+    records: Sequence[Record],
+    is_unwanted: Callable[[str], bool] | None,
+    gone: Sequence[str],
 ) -> bool:
     atoms = [record.id for record in records if record.kind != "message"]
     observed = min((record.recorded for record in records if record.kind == "observation"), default=None)
-    return purge_revisions(store, stream, atoms, is_unwanted, observed)
+    return purge_revisions(store, stream, atoms, is_unwanted, observed, cut_forgotten(store, stream, gone))
 
 
 def _delete(store: Store, stream: StreamState, records: Sequence[Record], weakened: Sequence[Record]) -> int:
@@ -277,6 +375,7 @@ def _tombstones(record: Record, whole: bool) -> Iterator[Tombstone]:
 def forget_report(
     removals: Sequence[Removal],
     rebuilt: Sequence[Scope],
+    held: Held,
     traces: Sequence[str] | None,
     unscrubbed: str,
     notes: tuple[str, ...] = (),
@@ -284,15 +383,19 @@ def forget_report(
     """What was removed; `traces` is None if nobody looked, `unscrubbed` says what is still to be wiped."""
     found = tuple(filter(None, [*(traces or ()), unscrubbed]))
     mentions, summaries = _places_of_mentions(removals)
+    is_gone = not (found or mentions or summaries or held.is_own or held.is_unreached)
+    changed = [removal for removal in removals if removal.records or removal.revisions or removal.prompts]
     return ForgetReport(
         messages=_removed_ids(removals, are_messages=True),
         atoms=_removed_ids(removals, are_messages=False),
         vectors=sum(removal.vectors for removal in removals),
-        scopes=tuple(removal.stream.scope for removal in removals if removal.records or removal.revisions),
+        removed={removal.stream.scope: tuple(record.id for record in removal.records) for removal in changed},
+        held_by=held.places,
+        unsearched=(*([_UNREACHED] if held.is_unreached else ()), *([_COPIES] if changed else ())),
         mentions=tuple(id for ids in mentions.values() for id in ids),
         mentions_by_scope=mentions,
         summaries=summaries,
-        verified=None if traces is None else not (found or mentions or summaries),
+        verified=None if traces is None else is_gone,
         traces=found,
         revisions=sum(removal.revisions for removal in removals),
         rebuilt=tuple(rebuilt),

@@ -27,6 +27,8 @@ class Reach:
         self._fallen: dict[int, dict[int, Record]] = {}
         self._supported: dict[int, list[_Supported]] = {}
         self._gone: set[SourcePlace] = set()
+        self._named: set[SourcePlace] = set()
+        """What the chosen atoms came from."""
 
     def add(self, stream: StreamState, records: Iterable[Record], chosen: bool = True) -> None:
         """Let records of one stream fall: with all their versions if they were chosen, else with those made out of
@@ -38,6 +40,9 @@ class Reach:
                 versions = self._versions(stream, record, chosen)
                 fallen |= {version.seq: version for version in versions}
                 self._gone |= {(stream.scope, version.id) for version in versions}
+                if chosen:
+                    names = (name for version in versions for name in version.sources)
+                    self._named |= {source_place(name, stream.scope) for name in names}
 
     def _versions(self, stream: StreamState, record: Record, chosen: bool) -> list[Record]:
         if record.kind == "message":
@@ -70,6 +75,11 @@ class Reach:
     def fallen(self, stream: StreamState) -> list[Record]:
         records = self._fallen[stream.id]
         return [records[seq] for seq in sorted(records)]
+
+    @property
+    def origins(self) -> set[SourcePlace]:
+        """What the chosen atoms came from and does not fall itself."""
+        return self._named - self._gone
 
     def weakened(self, stream: StreamState) -> list[Record]:
         """Atoms that stay, on the supports that are left to them."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.model.atom import EXTRACTIVE
+from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.record import Record
 from eunoe.model.stream import Revision
 from eunoe.model.validation import show
@@ -94,7 +95,7 @@ class NewSummary(NamedTuple):
     parent: int | None = None
     """The revision that has to be current; None if any may be."""
     absorbed: Sequence[str] = ()
-    """Ids of open observations that it says."""
+    """Ids of open memories that it says."""
     base: int | None = None
     """The revision it was written from, 0 for none; None if that is the current one."""
 
@@ -136,12 +137,12 @@ def _expect_revision(store: Store, stream: StreamState, number: int) -> int:
 
 
 def _find_unabsorbed(store: Store, stream: StreamState, ids: Sequence[str], base: int, current: int) -> list[str]:
-    """Those of some open observations that the lineage of a revision does not hold."""
-    query = ItemQuery(stream.id, ids=ids, kinds=("observation",), open=True)
+    """Those of some open memories that the lineage of a revision does not hold."""
+    query = ItemQuery(stream.id, ids=ids, kinds=ATOM_KINDS, open=True)
     missing = set(ids) - {record.id for record in store.select(query)} if ids else set()
     if missing:
         raise ConflictError(
-            f"there is no open observation {show(min(missing))} in this scope: it was closed or forgotten, or never "
+            f"there is no open memory {show(min(missing))} in this scope: it was closed or forgotten, or never "
             "was one. Read them anew and write the summary again"
         )
     if base == current:  # what its lineage holds is noted, so that a long one need not be read
@@ -189,16 +190,17 @@ def purge_revisions(
     gone: Collection[str],
     is_unwanted: Callable[[str], bool] | None = None,
     observed: datetime | None = None,
+    empty: Collection[int] = (),
 ) -> bool:
-    """Take back every revision that had absorbed one of these atoms, whose text is unwanted, or that was made from
-    observations since `observed`, when the first observation that goes was recorded: its words may have been read
+    """Take back every revision that had absorbed one of these atoms, whose text is unwanted or empty, or that was made
+    from observations since `observed`, when the first observation that goes was recorded: its words may have been read
     without being absorbed. Return whether to write the summary anew."""
     found = store.load(SummaryState, stream=stream.id)
-    if not found or not (gone or is_unwanted):
+    if not found or not (gone or is_unwanted or empty):
         return False
     summary = found[0]
     records = store.load(RevisionRecord, stream=stream.id)
-    tainted = _find_tainted(records, set(gone), is_unwanted, observed)
+    tainted = _find_tainted(records, set(gone), is_unwanted, observed) | {*empty}
     kept = nearest_allowed(records, tainted, summary.revision)
     store.drop(RevisionRecord, stream=stream.id, number=sorted(tainted))
     if kept == summary.revision:

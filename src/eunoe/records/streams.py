@@ -26,6 +26,7 @@ CONVERSATION_KEYS = ("session", "thread")
 _ALL_STREAMS = 2**31
 _MAX_NAMED = 200
 """Observations of a stream that wait for a summary: one summary takes in as many."""
+_PROMPTS = ("extraction_prompt", "consolidation_prompt")
 
 
 class StreamSettings(NamedTuple):
@@ -86,6 +87,17 @@ def configure_stream(store: Store, scope: Scope, preset: str, changes: Mapping[s
     store.save([SettingsRecord(stream.id, kind, changed)])
     store.advance(stream.id)
     return settings
+
+
+def drop_prompts(store: Store, stream: StreamState) -> tuple[str, ...]:
+    """Take the texts out of a stream's settings, which may say something of whose they are; return them."""
+    own = _load_one(store, stream)
+    texts = {name: own.changes[name] for name in _PROMPTS if own.changes.get(name)} if own else {}
+    if own and texts:
+        left = {name: value for name, value in own.changes.items() if name not in texts}
+        store.drop(SettingsRecord, stream=stream.id)
+        store.save([own._replace(changes=left)] if left else [])
+    return tuple(texts.values())
 
 
 class SettingsReader:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from eunoe.errors import InputError
-from eunoe.memory import AsyncMemory, Memory
+from eunoe.memory import AsyncMemory, Change, Memory
 from eunoe.server.audit import Audit, AuditTrail, Via
 from eunoe.server.keys import OWNER, Key, Keys
 from eunoe.server.oauth.grants import ACCESS_PREFIX, Grants
@@ -78,6 +79,7 @@ class Access:
         audit: Audit,
         owner_token: str,
         grants: Grants | None = None,
+        leftovers: Callable[[Change], None] | None = None,
     ) -> None:
         self._memory = memory
         self._keys = keys
@@ -85,6 +87,7 @@ class Access:
         self._audit = audit
         self._owner_token = owner_token.encode()
         self._grants = grants
+        self._leftovers = leftovers
         self._memories: dict[tuple[str, ...], tuple[Key, AsyncMemory]] = {}
 
     def find_caller(self, token: str, attempt: Attempt = _NOWHERE) -> Caller | None:
@@ -119,7 +122,8 @@ class Access:
 
     def _caller(self, key: Key, via: Via, attempt: Attempt) -> Caller:
         trail = AuditTrail(self._audit, key, via, attempt.request_id)
-        return Caller(key, self.memory(key).watched(trail), trail)
+        watched = self.memory(key).watched(trail)
+        return Caller(key, watched.watched(self._leftovers) if self._leftovers else watched, trail)
 
 
 def load_owner_token(path: Path) -> str:

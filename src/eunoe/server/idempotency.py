@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from eunoe.errors import ConflictError, InputError
@@ -69,6 +71,17 @@ class Idempotency:
         """Let the request be repeated: it did nothing."""
         with self._state.write() as db:
             db.execute("DELETE FROM idempotency WHERE caller = ? AND key = ? AND attempt = ?", attempt[:3])
+
+    def forget(self, ids: Collection[str]) -> None:
+        """Drop the replies that name one of these ids: the same request is then a new one."""
+        gone = {*ids}
+        with self._state.read() as db:
+            rows = db.execute("SELECT caller, key, attempt, reply FROM idempotency WHERE reply IS NOT NULL").fetchall()
+        named = [row for row in rows if gone & {receipt["id"] for receipt in json.loads(row["reply"])["receipts"]}]
+        for row in named:
+            self.give_up(Attempt(row["caller"], row["key"], row["attempt"], 0.0))
+        if named:
+            self._state.scrub()
 
     def _set(self, column: str, value: str | float, attempt: Attempt) -> None:
         condition = "caller = ? AND key = ? AND attempt = ?"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import random
 import secrets
@@ -205,6 +206,10 @@ class JobQueue:
             ).fetchall()
         more = f"{rows[limit - 1]['created']!r}:{rows[limit - 1]['id']}" if len(rows) > limit else ""
         return [_job(row) for row in rows[:limit]], more
+
+    def of_kind(self, kind: str) -> builtins.list[Job]:
+        with self._state.read() as db:
+            return [_job(row) for row in db.execute("SELECT * FROM job WHERE kind = ?", (kind,))]
 
     def counts(self) -> dict[str, int]:
         """How many jobs there are in each state."""

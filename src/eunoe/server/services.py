@@ -21,6 +21,7 @@ from eunoe.server.idempotency import Idempotency
 from eunoe.server.job_kinds import job_kinds
 from eunoe.server.jobs import JobQueue
 from eunoe.server.keys import Keys
+from eunoe.server.leftovers import Leftovers
 from eunoe.server.logins import Logins
 from eunoe.server.metrics import Metrics
 from eunoe.server.oauth.service import OAuth
@@ -54,13 +55,14 @@ class Services:
             OAuth(self.state, self.keys, self.owner_token, self.addresses.public_url) if config.public_url else None
         )
         grants = self.oauth.grants if self.oauth else None
-        self.access = Access(self.memory, self.keys, self.sessions, self.audit, self.owner_token, grants)
         self.idempotency = Idempotency(self.state)
-        self.logins = Logins(self.access, config.failures_per_minute)
         self.exports = self.files.state.with_suffix(".exports")
+        self.jobs = JobQueue(self.state, pause_seconds=config.retry_seconds)
+        leftovers = Leftovers(self.idempotency, self.jobs, self.exports)
+        self.access = Access(self.memory, self.keys, self.sessions, self.audit, self.owner_token, grants, leftovers)
+        self.logins = Logins(self.access, config.failures_per_minute)
         self.stopping = asyncio.Event()
         """Set when the server stops: streams of events end then."""
-        self.jobs = JobQueue(self.state, pause_seconds=config.retry_seconds)
         self.webhooks = Webhooks(self.state)
         self._webhook_sender = WebhookSender(self.webhooks, self._find_memory)
         self.metrics = Metrics(self.memory.blocking.status, self.jobs.counts)

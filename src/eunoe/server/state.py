@@ -56,6 +56,11 @@ class ServerState:
                 raise
             connection.commit()
 
+    def scrub(self) -> None:
+        """Move the log into the file, so that what was deleted stands nowhere any more."""
+        with self._write_lock:
+            self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def write_later(self, statement: str, values: tuple[object, ...]) -> None:
         """Write something that nobody waits for. A stop waits for it; a failure is passed over."""
         with suppress(RuntimeError):  # it is closed

@@ -12,6 +12,7 @@ from pydantic_core import to_json
 
 from eunoe.errors import EunoeError
 from eunoe.memory import Memory
+from eunoe.model.record import Item
 from eunoe.server.events import Event, Feed
 from eunoe.server.jobs import MAX_ATTEMPTS, Job
 from eunoe.server.webhook_delivery import DeliveryError, check_url, find_address, send
@@ -77,7 +78,10 @@ class WebhookSender:
         if webhook.problem or memory is None:
             return None
         feed, told = Feed.from_cursor(memory, self._webhooks.cursor(webhook.id)), 0
-        for events in _in_parts(feed.read()):
+        for part in _in_parts(feed.read()):
+            events = [event for event in part if _is_there(memory, event.item)]  # it may be forgotten meanwhile
+            if not events:
+                continue
             try:
                 self._tell(webhook, events)
             except DeliveryError:
@@ -106,6 +110,11 @@ class WebhookSender:
         finally:
             cursor = "" if error else events[-1].cursor
             self._webhooks.note_delivery(webhook.id, len(events), status, monotonic() - began, error, cursor)
+
+
+def _is_there(memory: Memory, item: Item) -> bool:
+    assert item.scope is not None
+    return bool(memory.get_many(item.scope, [item.id]))
 
 
 def _in_parts(events: Sequence[Event]) -> Iterator[Sequence[Event]]:

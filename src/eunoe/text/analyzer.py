@@ -12,7 +12,15 @@ from typing import Any, Final, NamedTuple, ParamSpec, TypeVar, cast
 
 import Stemmer
 
-from eunoe.text.languages import ENGLISH, LANGUAGES, is_latin, is_stop_word, stemming_language
+from eunoe.text.languages import (
+    ENGLISH,
+    LANGUAGES,
+    detect_language,
+    is_latin,
+    is_stop_word,
+    stemming_language,
+    stop_words,
+)
 from eunoe.text.normalize import fold, normalize_form
 from eunoe.text.scripts import MARKS, SPACELESS
 from eunoe.text.word_files import word_set
@@ -228,6 +236,26 @@ def terms_of_each(tokens: Sequence[str], language: int = ENGLISH) -> list[tuple[
         if len(new) <= _MAX_CACHED_TOKENS:
             known.update(new)
     return cast("list[tuple[str, ...]]", found)
+
+
+def text_terms(text: str, language: int) -> set[str]:
+    """Return the terms that a text is found by."""
+    return {term for found in terms_of_each(text.split(), language) for term in found}
+
+
+def content_terms(text: str) -> set[str]:
+    """Return the terms of a text but for those of words that say nothing in its language.
+
+    >>> sorted(content_terms("She has the cats of Anna."))
+    ['anna', 'cat']
+    """
+    language = detect_language(text)
+    return text_terms(text, language) - _stop_terms(language)
+
+
+@lru_cache
+def _stop_terms(language: int) -> set[str]:
+    return text_terms(" ".join(stop_words(language)), language)
 
 
 def _analyze(tokens: Sequence[str], language: int) -> Iterator[tuple[str, ...]]:

@@ -42,7 +42,8 @@ def redact_lessons(memory: ProjectMemory, project: str, *, dry_run: bool = False
         parts = [id for lesson, _ in unclean for id in lesson.parts]
         report = memory.memory.forget({"project": project}, parts, verify=True)
         if not report.verified:
-            trouble = f"not all of the old words are gone yet: {', '.join(map(str, report.traces))}"
+            held = (f"{id} in {scope}" for scope, ids in report.held_by.items() for id in ids)
+            trouble = f"not all of the old words are gone yet: {', '.join([*report.traces, *held])}"
     return [Cleaning(f"lesson {lesson.id}", _count(lesson.text, text), trouble) for lesson, text in unclean]
 
 

@@ -136,3 +136,55 @@ def test_a_token_works_in_another_process_until_it_expires():
     assert Confirmation(SECRET, lambda: 1000.0 + LIFETIME_SECONDS).read("key", ANNA, token) == {"ids": ["a"]}
     with pytest.raises(InputError, match="5 minutes"):
         Confirmation(SECRET, lambda: 1001.0 + LIFETIME_SECONDS).read("key", ANNA, token)
+
+
+@pytest.mark.anyio
+async def test_words_find_what_has_them_and_nothing_that_is_merely_alike(connect: Connect, memory):
+    cats = ["Anna has two cats.", "The CAT is called Mitzi.", "Her cat's food is in the shed."]
+    others = ["Anna feeds kittens and dogs.", "The category is closed.", "Anna likes pets that purr.", "Anna bakes."]
+    kept = [memory.remember(ANNA, text).id for text in (*cats, *others)]
+    said = memory.observe("session=s1/user=anna", {"content": "My cat is ill.", "id": "m1"})[0].id
+    other = memory.remember("agent=vet/user=anna", "A cat was here.", id=kept[-1]).id
+    async with connect() as client:
+        preview = await call(client, "forget", words="the cat")
+        assert sorted(row["id"] for row in preview["memories"]) == sorted([*kept[:3], said, other])
+        assert {row.get("scope") for row in preview["memories"]} == {
+            None,
+            "session=s1/user=anna",
+            "agent=vet/user=anna",
+        }
+        assert set(preview["alike"]) <= set(kept[3:])
+        assert (preview["count"], preview["token"].split("-")[0]) == (5, "5")
+        memory.remember(ANNA, "A cat that came later.")
+        done = await call(client, "forget", token=preview["token"])
+    assert done["removed"] == 5
+    assert texts(memory) == {*others, "A cat that came later."}
+
+
+@pytest.mark.anyio
+async def test_words_that_are_a_name_find_what_is_of_that_person(connect: Connect, memory):
+    kept = memory.remember(ANNA, "He is tall.", people=["Bob"]).id
+    said = memory.observe(ANNA, {"name": "Bob", "content": "I came.", "id": "m1"})[0].id
+    memory.remember(ANNA, "Bobby is short.")
+    async with connect() as client:
+        assert {row["id"] for row in (await call(client, "forget", words="bob"))["memories"]} == {kept, said}
+
+
+@pytest.mark.anyio
+async def test_what_is_merely_alike_gets_no_token(connect: Connect, memory, three):
+    async with connect() as client:
+        assert "nothing was removed" in await refusal(client, "forget", words="secret number of Anna's account")
+    assert len(texts(memory)) == 3
+
+
+@pytest.mark.anyio
+async def test_a_message_that_stays_is_named_and_offered(connect: Connect, memory):
+    memory.observe("session=s1/user=anna", {"content": "My PIN is 4711.", "id": "m1"})
+    source = {"source": ["@session=s1/user=anna#m1"], "source_scopes": ["session=s1/user=anna"]}
+    kept = memory.remember(ANNA, "Anna's PIN is 4711.", **source).id
+    async with connect() as client:
+        result = await client.call_tool("forget", {"ids": [kept]})
+        assert result.structured_content["held_by"] == {"session=s1/user=anna": ["m1"]}
+        assert "stays and still says it: offer to forget it" in result.content[0].text
+        assert "exports, backups" in result.content[0].text
+        assert (await call(client, "forget", ids=["m1"]))["held_by"] == {}

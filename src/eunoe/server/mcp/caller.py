@@ -22,13 +22,16 @@ class ScopeRule:
     within: Scope | None = None
     """A scope with all these keys may be named; None leaves it to the memory, which may be restricted itself."""
 
+    def may_name(self, scope: Scope) -> bool:
+        return self.within is None or self.within.pairs.items() <= scope.pairs.items()
+
     def parse(self, text: str) -> Scope:
         if not text:
             if self.default is None:
                 raise ScopeError("name a scope: whose memory is meant, such as user=anna")
             return self.default
         scope = Scope.parse(text)
-        if self.within is not None and not self.within.pairs.items() <= scope.pairs.items():
+        if not self.may_name(scope):
             raise AccessError(f"this server may use only scopes within {self.within}: leave `scope` out, or add to it")
         return scope
 

@@ -27,18 +27,20 @@ class Confirmation:
         self._key = hashlib.sha256(b"eunoe-confirmation\0" + secret).digest()
         self._now = now
 
-    def create(self, caller: str, scope: Scope, selection: Any) -> str:
-        """A token for a selection, which JSON can carry."""
-        payload = _encode(json.dumps([int(self._now()) + LIFETIME_SECONDS, selection], separators=(",", ":")).encode())
+    def create(self, caller: str, scope: Scope, selection: Any, count: int = 1) -> str:
+        """A token for a selection, which JSON can carry. It begins with the number of what is selected."""
+        data = json.dumps([int(self._now()) + LIFETIME_SECONDS, selection], separators=(",", ":"))
+        payload = f"{count}-{_encode(data.encode())}"
         return f"{payload}.{self._sign(caller, scope, payload)}"
 
     def read(self, caller: str, scope: Scope, token: str) -> Any:
         """The selection that a token is for."""
-        payload, _, signature = token.partition(".")
-        expected = self._sign(caller, scope, payload)
+        signed, _, signature = token.partition(".")
+        expected = self._sign(caller, scope, signed)
         is_signed = hmac.compare_digest(signature.encode(errors="replace"), expected.encode())
         if len(token) > _MAX_CHARACTERS or not is_signed:
             raise InputError(_REFUSED)
+        payload = signed.partition("-")[2]
         expires, selection = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
         if self._now() > expires:
             raise InputError(_REFUSED)

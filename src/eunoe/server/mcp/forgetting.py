@@ -1,18 +1,21 @@
-"""The tool `forget`: by words or a person it only previews; it removes by ids, or by the token of a preview."""
+"""The tool `forget`: by words or a person it only previews; it removes by ids, or by the token of a preview. A token is
+for what has the words; what is merely alike is shown apart."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from eunoe.errors import InputError, NotFoundError
+from eunoe.memory.word_matches import find_words, full_id
+from eunoe.model.hit import Hit
 from eunoe.model.message import Message
 from eunoe.model.record import Item
 from eunoe.model.report import ForgetReport
 from eunoe.model.scope import Scope
 from eunoe.model.turn import USER_ROLES, user_named_by
-from eunoe.server.mcp.memory_list import MemoryList, short_row, take_rows
+from eunoe.server.mcp.memory_list import MemoryList, hit_row, take_rows
 from eunoe.server.mcp.tool import Answer, ToolCall
 from eunoe.text.normalize import normalize_name
 
@@ -45,8 +48,13 @@ def _by_token(call: ToolCall) -> Answer:
 
 
 def _preview_words(call: ToolCall) -> Answer:
-    hits = call.memory.recall(call.scope, call.text("words"), limit=_MAX_PREVIEW)
-    return _preview(call, [hit.item for hit in hits], None)
+    found, alike = find_words(call.memory, call.scope, call.text("words"))
+    if not found and alike:
+        shown = ", ".join(hit.id for hit in alike)
+        raise NotFoundError(
+            f"nothing in {call.scope} has these words: nothing was removed. Merely alike: {shown}; get shows them"
+        )
+    return _preview(call, found, None, alike)
 
 
 def _preview_person(call: ToolCall) -> Answer:
@@ -55,17 +63,21 @@ def _preview_person(call: ToolCall) -> Answer:
     return _preview(call, items, {"person": person, "digest": _digest(iter(items))})
 
 
-def _preview(call: ToolCall, items: list[Item], selection: dict[str, Any] | None) -> Answer:
-    rows = take_rows(map(short_row, items[:_MAX_PREVIEW]), call.budget())
+def _preview(call: ToolCall, items: list[Item], selection: dict[str, Any] | None, alike: Sequence[Hit] = ()) -> Answer:
+    budget = call.budget()
+    rows = take_rows((hit_row(item, call.scope) for item in items[:_MAX_PREVIEW]), budget)
     if not rows:
         raise NotFoundError(f"nothing in {call.scope} matches: nothing was removed; recall shows what there is")
-    selection = selection or {"ids": [row["id"] for row in rows]}
+    selection = selection or {"ids": [full_id(item, call.scope) for item in items[: len(rows)]]}
     count = len(rows) if "ids" in selection else len(items)
-    token = call.confirmation.create(call.caller.id, call.scope, selection)
-    answer = MemoryList(call.scope, rows).answer(removed=0, count=count, token=token)
+    token = call.confirmation.create(call.caller.id, call.scope, selection, count)
+    more = {"alike": [hit.id for hit in alike if budget.take(hit.id)]}
+    answer = MemoryList(call.scope, rows).answer(removed=0, count=count, token=token, **more)
+    rest = f" {len(items) - count} more have the words: preview again after these." if len(items) > count else ""
+    near = f" Merely alike, and not in the token: {', '.join(more['alike'])}." if more["alike"] else ""
     ask = (
-        f"Nothing was removed. Ask the user; then call forget with some of these ids, or for all {count} with "
-        f'token "{token}" within 5 minutes.'
+        f"Nothing was removed. Ask the user; then call forget with some of these ids, or for these {count} with "
+        f'token "{token}" within 5 minutes.{rest}{near}'
     )
     return Answer(f"{answer.text}\n{ask}", answer.data)
 
@@ -95,7 +107,11 @@ def _report_answer(call: ToolCall, report: ForgetReport) -> Answer:
     if not report.total:
         raise NotFoundError(f"nothing was removed: {call.scope} has no such memory; recall or list gives ids")
     ids = [*report.messages, *report.atoms][:_MAX_IDS]
-    text = f"Removed {report.total} for good from {call.scope}: {', '.join(ids)}"
-    return Answer(
-        f"{text}, and more." if len(ids) < report.total else f"{text}.", {"removed": report.total, "ids": ids}
-    )
+    removed = f"Removed {report.total} for good from {call.scope}: {', '.join(ids)}"
+    held = {str(scope): list(left) for scope, left in report.held_by.items() if call.caller.scopes.may_name(scope)}
+    lines = [f"{removed}, and more." if len(ids) < report.total else f"{removed}."]
+    for scope, left in held.items():
+        lines.append(f"{', '.join(left)} in {scope} stays and still says it: offer to forget it.")
+    lines += [f"Not searched: {'; '.join(report.unsearched)}."] if report.unsearched else []
+    data = {"removed": report.total, "ids": ids, "held_by": held, "unsearched": list(report.unsearched)}
+    return Answer(" ".join(lines), data)

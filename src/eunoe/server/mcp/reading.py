@@ -6,10 +6,9 @@ from typing import Final
 
 from eunoe.errors import InputError
 from eunoe.model.choices import KINDS
-from eunoe.model.hit import Hit
-from eunoe.model.scope import Scope, ScopeLike
+from eunoe.model.scope import ScopeLike
 from eunoe.server.mcp.cursors import parse_cursor, parse_page_cursor
-from eunoe.server.mcp.memory_list import MemoryList, Row, full_row, short_row, take_part, take_rows
+from eunoe.server.mcp.memory_list import MemoryList, Row, full_row, hit_row, short_row, take_part, take_rows
 from eunoe.server.mcp.tool import Answer, ToolCall
 
 DEFAULT_HITS: Final = 10
@@ -19,8 +18,6 @@ _MAX_RANK: Final = 500
 """How far a cursor leads down a ranking: what follows bears on no question."""
 _MAX_SESSIONS: Final = 500
 """That one recall searches: each has an index of its own."""
-_TENANT: Final = "tenant"
-"""The key of a scope that a key of a server adds by itself."""
 _CONTEXT_SHARE: Final = 0.4
 """Of the budget: an answer says its text twice, and escapes signs in it."""
 _MIN_TOKENS_WITH_NOTES: Final = 500
@@ -40,7 +37,7 @@ def recall(call: ToolCall) -> Answer:
     budget = call.budget()
     if hits and not (call.max_tokens >= _MIN_TOKENS_WITH_NOTES and budget.take(*notes, *notes)):
         notes = ()
-    taken = take_rows((_hit_row(hit, call.scope) for hit in hits[start:end]), budget)
+    taken = take_rows((hit_row(hit, call.scope) for hit in hits[start:end]), budget)
     read = start + len(taken)
     return MemoryList(call.scope, taken, str(read) if read < len(hits) else "", notes).answer()
 
@@ -51,12 +48,6 @@ def _scopes_to_search(call: ToolCall) -> list[ScopeLike]:
     if call.arguments.get("sessions"):
         longer += call.memory.scopes(**call.scope.pairs)[-_MAX_SESSIONS:]
     return [call.scope, *longer]
-
-
-def _hit_row(hit: Hit, scope: Scope) -> Row:
-    """A hit of another scope names it: `get` takes it along with the id."""
-    row = short_row(hit)
-    return row | {"scope": hit.scope.text} if set(hit.scope) - set(scope) - {_TENANT} else row
 
 
 def context(call: ToolCall) -> Answer:

@@ -41,7 +41,7 @@ _NOUNS: Final = (
     Receipt("stored", _ATOM),
     Reason("lexical", 0.6, "peanuts"),
     Context(f"<MemoryContext>\n- {_TEXT}\n</MemoryContext>", 14, query="peanuts"),
-    ForgetReport(atoms=(_ATOM,), vectors=1, scopes=(_ANNA,), verified=True),
+    ForgetReport(atoms=(_ATOM,), vectors=1, removed={_ANNA: (_ATOM,)}, verified=True),
     FormReport(messages=2, stored=(_ATOM,)),
     GraphReport(passages=3, entities=5, triples=2),
     ImportReport(stored=120, duplicates=3),

@@ -6,8 +6,8 @@ import { day, moment, plural, when } from "../format.js";
 import { link } from "../router.js";
 import { editText } from "./editor.js";
 import { badges, howSure, memoryText, scopeLink } from "./memory.js";
-import { errorBox, tell, toast } from "./notices.js";
-import { proofText } from "./proof.js";
+import { errorBox, tell } from "./notices.js";
+import { showProof } from "./proof.js";
 import { undoable } from "./undo.js";
 
 const KINDS = ["instruction", "preference", "fact", "plan", "decision", "change"];
@@ -190,14 +190,16 @@ async function pin(item, reload) {
 }
 
 function confirmForget(item, asked, dialog) {
+  const sources = item.kind === "message" ? 0 : total(item.source ?? []);
+  const stays = sources ? `; ${plural(sources, "message")} it came from ${sources === 1 ? "stays" : "stay"}` : "";
   asked.replaceWith(
     button(
-      "Forget for good, with all its versions",
+      `Forget for good, with all its versions${stays}`,
       async () => {
         try {
           const report = await post("/v1/forget", { scope: item.scope, ids: [item.id], verify: true });
-          toast(proofText(report, item), { kind: "proof", stay: 12_000 });
           dialog.close();
+          showProof(report, item, openItem);
           dispatchEvent(new Event("hashchange"));
         } catch (problem) {
           tell(problem);

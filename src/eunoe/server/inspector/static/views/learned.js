@@ -8,7 +8,7 @@ import { editText } from "../parts/editor.js";
 import { firstSteps } from "../parts/first-steps.js";
 import { badges, described, memoryText, origin, scopeLink } from "../parts/memory.js";
 import { empty, tell, toast } from "../parts/notices.js";
-import { proofText } from "../parts/proof.js";
+import { showProof } from "../parts/proof.js";
 import { later, undoable, undoLast } from "../parts/undo.js";
 import { go, link } from "../router.js";
 import { shortcut } from "../shortcuts.js";
@@ -203,7 +203,7 @@ class LearnedList {
       "Forgotten for good in a moment.",
       async (options) => {
         const report = await post("/v1/forget", { scope: item.scope, ids: [item.id], verify: true }, options);
-        toast(proofText(report, item), { kind: "proof", stay: 12_000 });
+        showProof(report, item, openItem);
         dispatchEvent(new Event("eunoe:review-changed"));
       },
       () => this.unhide(row),
