@@ -36,7 +36,7 @@ from eunoe.records import atoms, incognito, message_log, streams
 from eunoe.records.access import AccessLog
 from eunoe.records.damage import renew_vectors
 from eunoe.records.fingerprints import given_identity
-from eunoe.records.forgetting import Removal, Selection, forget_report, remove
+from eunoe.records.forgetting import Removal, Selection, correction_notes, forget_report, remove
 from eunoe.records.insertion import VectorKey
 from eunoe.records.like_sentences import CorrectionReader
 from eunoe.records.named_leases import end_lease
@@ -335,7 +335,8 @@ class Engine:
         held = find_held(self.store, forgotten._replace(removals=removals), scopes, bounds, traces)
         with self.store.reading():
             is_done = any(removal.records for removal in removals)
-            notes = () if is_done else near_scope_notes(self.store, scopes, bounds)
+            near = () if is_done else near_scope_notes(self.store, scopes, bounds)
+        notes = near or correction_notes(forgotten.corrections)
         found = traces and traces.places
         return forget_report(removals, list(filter(bounds.covers, rebuilt)), held, found, unscrubbed, notes)
 

@@ -379,7 +379,7 @@ export interface ForgetReport {
   revisions: number;
   /** Scopes whose summary was written anew at once. Where a language model writes it, it follows in the background. */
   rebuilt: string[];
-  /** Where nothing was removed: near scopes that hold something. */
+  /** Which corrections went with what they correct. Where nothing was removed: near scopes that hold something. */
   notes: string[];
 }
 

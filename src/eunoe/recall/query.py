@@ -60,8 +60,8 @@ class Synonyms(Protocol):
 
 
 @runtime_checkable
-class WordList(Protocol):
-    """Knows the common words of English."""
+class WordList(Synonyms, Protocol):
+    """Knows the common words of English too."""
 
     def is_word(self, word: str) -> bool:
         """Whether a folded word is one of them, and so no typing error."""
