@@ -36,7 +36,7 @@ from eunoe.records import atoms, incognito, message_log, streams
 from eunoe.records.access import AccessLog
 from eunoe.records.damage import renew_vectors
 from eunoe.records.fingerprints import given_identity
-from eunoe.records.forgetting import Removal, Selection, forget_report, remove
+from eunoe.records.forgetting import Removal, Selection, correction_notes, forget_report, remove
 from eunoe.records.insertion import VectorKey
 from eunoe.records.like_sentences import CorrectionReader
 from eunoe.records.named_leases import end_lease
@@ -45,6 +45,7 @@ from eunoe.records.replacement import replace_atoms
 from eunoe.records.scrubbing import scrub_if_due
 from eunoe.records.sessions import find_ended, note_messages
 from eunoe.records.status import read_status
+from eunoe.records.summaries import has_due_summary
 from eunoe.records.traces import Traces, find_held, find_traces, is_repeated_in, own_streams
 from eunoe.records.usage import UsageLog
 from eunoe.records.view_cache import ViewCache
@@ -226,7 +227,11 @@ class Engine:
             keep = replace_atoms if replace else atoms.keep_atoms
             receipts = keep(self.store, stream, items, batch, utc_now(), again)
             self._keep_reviewed(stream, [receipt.id for receipt in receipts if receipt.outcome == "duplicate"])
+            has_new = bool(self.background) and any(atom.kind == "observation" for atom in items)
+            is_due = has_new and has_due_summary(self.store, streams.SettingsReader(self.store, stream), stream)
         self.pending.note_write(has_all_vectors=all(receipt.embedded for receipt in receipts))
+        if is_due and self.background:
+            self.background.add(scope)
         return receipts
 
     def recall(self, scopes: Sequence[Scope], request: RecallRequest, bounds: Bounds) -> Hits:
@@ -330,7 +335,8 @@ class Engine:
         held = find_held(self.store, forgotten._replace(removals=removals), scopes, bounds, traces)
         with self.store.reading():
             is_done = any(removal.records for removal in removals)
-            notes = () if is_done else near_scope_notes(self.store, scopes, bounds)
+            near = () if is_done else near_scope_notes(self.store, scopes, bounds)
+        notes = near or correction_notes(forgotten.corrections)
         found = traces and traces.places
         return forget_report(removals, list(filter(bounds.covers, rebuilt)), held, found, unscrubbed, notes)
 

@@ -72,6 +72,21 @@ def test_a_conversation_that_is_due_is_formed_behind_the_reply(path: Path) -> No
     assert workers() == []
 
 
+def test_remembered_observations_are_summed_up_behind_the_reply_once_enough_wait(path: Path) -> None:
+    anna = Scope(agent="cook", user="anna")
+    with opened(path) as memory:
+        memory.streams.set_preset("user", consolidation_trigger=2)
+        for text, revisions in (("Anna lives in Turin.", 0), ("Anna keeps two cats.", 1)):
+            memory.remember(anna, text, kind="observation")
+            assert memory.flush(20)
+            assert len(memory.summaries.revisions(anna)) == revisions
+        memory.streams.set_preset("user", consolidation_prompt="")
+        memory.remember_many(anna, [{"text": f"Anna has {n} plates.", "kind": "observation"} for n in range(9)])
+        assert memory.flush(20)
+        assert len(memory.summaries.revisions(anna)) == 1
+    assert workers() == []
+
+
 def test_observe_does_not_wait_for_the_model_and_close_lets_it_finish(path: Path) -> None:
     asked = threading.Event()
     background: list[Background] = []

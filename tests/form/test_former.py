@@ -33,6 +33,7 @@ GROUP = Scope(agent="cook", session="s2")
 ANNA = Scope(agent="cook", user="anna")
 BEN = Scope(agent="cook", user="ben")
 SAID = ["I am allergic to peanuts.", "My sister Clara lives in Oslo.", "Please answer in short sentences."]
+SAID_LATER = ["My cat is called Ferdinand.", "I bake bread on Sundays.", "My brother Otto plays the tuba."]
 
 
 def memories(prompt: Prompt) -> Any:
@@ -243,6 +244,40 @@ def test_a_summary_that_fails_is_reported_and_the_memories_are_kept(path: Path) 
         assert report.messages == 3
         assert any("no summary today" in fault for fault in report.failed)
         assert kept(memory, ANNA) == sorted(SAID)
+
+
+@pytest.mark.parametrize("new", [[], ["My cat is called Ferdinand."]])
+def test_a_summary_that_failed_is_tried_again_with_and_without_new_messages(path: Path, new: list[str]) -> None:
+    is_away = True
+
+    def answer(prompt: Prompt) -> Any:
+        return LlmError("no summary today") if is_away and prompt.operation != "extraction" else memories(prompt)
+
+    with opened(path, ScriptedLlm(answer)) as memory:
+        memory.observe(TALK, SAID)
+        assert memory.form(TALK).failed
+        is_away = False
+        if new:
+            memory.observe(TALK, new)
+        assert memory.form(TALK, force=False).consolidated == ()
+        report = memory.form(TALK)
+        assert (report.messages, report.failed) == (len(new), ())
+        assert ANNA in report.consolidated
+
+
+def test_one_call_asks_for_a_summary_that_fails_once_however_many_chunks_there_are(path: Path) -> None:
+    def failing(prompt: Prompt) -> Any:
+        return memories(prompt) if prompt.operation == "extraction" else LlmError("no summary today")
+
+    llm = ScriptedLlm(failing)
+    with opened(path, llm) as memory:
+        memory.streams.set_preset("session", chunk_tokens=8, consolidation_prompt="")
+        memory.observe(TALK, SAID)
+        memory.form(TALK)
+        memory.observe(TALK, SAID_LATER)
+        llm.prompts.clear()
+        assert memory.form(TALK).messages == len(SAID_LATER)
+        assert [prompt.operation for prompt in llm.prompts].count("consolidation") == 1
 
 
 def test_a_fault_in_the_program_is_logged_and_the_messages_stay_due(

@@ -53,6 +53,26 @@ def test_a_speaker_is_found_by_the_name_of_the_user_unless_the_conversation_is_t
     assert people == {"Annie likes tea.": ("Annie",), "Benny has a cat.": ("Benny", "ben")}
 
 
+@pytest.mark.parametrize(
+    ("speaker", "user", "people"),
+    [("", "anna", ("anna",)), ("Bob", "anna", ("Bob",)), ("Benny", "ben", ("Benny", "ben")), ("", "", ())],
+)
+def test_what_names_nobody_is_about_who_said_it(conversation, speaker, user, people):
+    conversation.turns = [replace(conversation.turns[0], speaker=speaker, user=user), *conversation.turns[1:]]
+    conversation.resolve(propose("Likes tea.", 0), propose("Drinks it black.", 0, key="tea"))
+    assert {text: atom.people for text, atom in conversation.open_atoms().items()} == {
+        "Likes tea.": people,
+        "Drinks it black.": (),
+    }
+
+
+def test_a_memory_of_who_said_it_is_superseded_by_one_that_names_them_otherwise(conversation):
+    conversation.turns = [replace(turn, user="anna") for turn in conversation.turns]
+    [old] = conversation.resolve(propose("Lives in Rome.", 0)).stored
+    conversation.resolve(propose("Lives in Paris.", 1, people=("Anna Rossi",), replaces=(old,)))
+    assert list(conversation.open_atoms()) == ["Lives in Paris."]
+
+
 def test_in_its_own_conversation_a_source_is_named_by_its_id_alone(conversation):
     conversation.resolve(propose("Anna likes tea."), target=TALK)
     assert conversation.open_atoms(TALK)["Anna likes tea."].source == ("m0",)

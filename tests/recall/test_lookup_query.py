@@ -130,17 +130,24 @@ def test_models_that_hang_do_not_pile_up(monkeypatch):
 
 
 def test_the_context_shows_what_was_looked_up(path):
-    fast = ScriptedLlm([{"query": "peanuts"}, {"query": None}])
+    fast = ScriptedLlm([{"query": "peanuts"}])
     with eunoe.open(path, embedder="none", llm="none", fast_llm=fast) as memory:
         memory.remember("agent=cook/user=anna", "Anna is allergic to peanuts.")
         memory.streams.configure("agent=cook/user=anna", fact_buffer_max=0)
         asked = memory.context(HERE, "What may I cook?")
-        nothing = memory.context(HERE, "What may I cook?")
     assert (asked.query, [hit.text for hit in asked.hits]) == (
         "What may I cook?\npeanuts",
         ["Anna is allergic to peanuts."],
     )
-    assert (nothing.query, nothing.hits, nothing.faults) == ("What may I cook?", (), ())
+
+
+@pytest.mark.parametrize("answer", [{"query": None}, {"query": ""}, {"query": "none"}, "null"])
+def test_a_model_that_writes_no_query_keeps_no_message_from_being_looked_up(path, answer):
+    with eunoe.open(path, embedder="none", llm="none", fast_llm=ScriptedLlm([answer])) as memory:
+        memory.remember("agent=cook/user=anna", "Anna is allergic to peanuts.")
+        memory.streams.configure("agent=cook/user=anna", fact_buffer_max=0)
+        context = memory.context(HERE, "Which nuts, peanuts or walnuts?")
+    assert (context.query, len(context.hits), context.faults) == ("Which nuts, peanuts or walnuts?", 1, ())
 
 
 @pytest.mark.parametrize("answer", [LlmError("no such model"), RuntimeError("boom"), "what?"])

@@ -182,3 +182,40 @@ def test_words_alone_lack_no_vectors(path):
         [note] = memory.recall(ANNA, "cello").notes
         assert note.startswith("searched without vectors: ")
         assert memory.recall(ANNA, "cello", recipe="lexical").notes == ()
+
+
+def found_by_words(memory, query):
+    hits = memory.recall(ANNA, query)
+    return {hit.id for hit in hits if any(reason.name == "lexical" and reason.share > 0.2 for reason in hit.reasons)}
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("rendr farrm Sundys", {"render"}),
+        ("allergik", {"peanuts"}),
+        ("Ferdinadn", {"cat"}),
+        ("horse", set()),  # a word of its own, though nobody used it
+        ("lkae", set()),  # too short: one letter away from too many
+        ("erender", set()),  # the first letter stays
+        ("Wohnnung", set()),
+    ],
+)
+def test_words_that_nobody_knows_are_found_by_those_one_letter_away(path, query, found):
+    texts = {
+        "render": "We rent a render farm on Sundays.",
+        "peanuts": "Ben is allergic to peanuts.",
+        "cat": "The cat is called Ferdinand.",
+        "lake": "A house by the lake.",
+    }
+    with eunoe.open(path, embedder="static", llm="none", form=False) as memory:
+        for id, text in texts.items():
+            memory.remember(ANNA, text, id=id)
+        assert found_by_words(memory, query) == found
+
+
+def test_a_mistyped_word_changes_nothing_where_it_is_known(path):
+    with eunoe.open(path, embedder="static", llm="none", form=False) as memory:
+        memory.remember(ANNA, "Peanuts are cheap.", id="nuts")
+        memory.remember(ANNA, "Mr Peanutts called.", id="mister")
+        assert found_by_words(memory, "peanutts") == {"mister"}

@@ -64,11 +64,19 @@ def test_an_atom_goes_with_all_its_versions(memory, path):
     third = memory.update(ANNA, second.id, "The safe was sold.")
     report = memory.forget(ANNA, second.id, verify=True)
     assert set(report.atoms) == {first.id, second.id, third.id}
+    assert report.notes == (f"Newer versions of what was named went too: {third.id}",)
     assert report.verified
     assert texts(memory, retired=True) == []
     assert b"combination" not in raw(path)
     for text in (f"{SECRET} It is new.", f"{SECRET} It is old.", "The safe was sold."):
         assert memory.remember(ANNA, text).outcome == "forgotten"
+
+
+@pytest.mark.parametrize("named", [["new"], ["old", "new"], ["other"]])
+def test_a_correction_that_was_named_is_not_told_of(memory, named):
+    ids = {name: memory.remember(ANNA, f"The {name} one.").id for name in ("old", "other")}
+    ids["new"] = memory.update(ANNA, ids["old"], "The new one.").id
+    assert memory.forget(ANNA, [ids[name] for name in named]).notes == ()
 
 
 def test_a_message_takes_what_rests_on_it_along(memory):

@@ -44,6 +44,21 @@ def test_it_absorbs_what_it_names(memory: Memory) -> None:
     assert (second.parent, second.absorbed, waiting(memory)) == (1, ("c",), 0)
 
 
+def test_a_stream_names_what_waits_for_its_summary_and_says_when_it_was_updated(memory: Memory) -> None:
+    def state() -> tuple[object, object]:
+        stream = memory.streams.list(user="anna")[0]
+        return stream.unabsorbed, stream.updated
+
+    memory.observe(ANNA, "Hello.")
+    assert state() == ((), None)
+    note(memory, "a", "b")
+    last = memory.get(ANNA, "b")
+    assert last is not None
+    assert state() == (("a", "b"), last.recorded)
+    revision = memory.summaries.write(ANNA, "A.", absorbed=["a"])
+    assert state() == (("b",), revision.recorded)
+
+
 @pytest.mark.parametrize("wrong", ["nothing", "m1", "closed", "elsewhere"])
 def test_it_absorbs_open_memories_only(memory: Memory, wrong: str) -> None:
     note(memory, "a", "closed")

@@ -383,7 +383,7 @@ export interface ForgetReport {
   revisions: number;
   /** Scopes whose summary was written anew at once. Where a language model writes it, it follows in the background. */
   rebuilt: string[];
-  /** Where nothing was removed: near scopes that hold something. */
+  /** Which corrections went with what they correct. Where nothing was removed: near scopes that hold something. */
   notes: string[];
 }
 
@@ -1075,6 +1075,10 @@ export interface Stream {
   observations: number;
   /** Atoms that wait to be looked at; `facts` and `observations` leave them out. */
   in_review: number;
+  /** Ids of the observations that no summary has absorbed, the 200 oldest: as many as one summary takes in. */
+  unabsorbed: string[];
+  /** When its last memory was recorded or its summary was written, whichever is later; None before the first. */
+  updated: string | null;
 }
 
 /** Streams: settings, summary, what waits. */

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.embed.contract import Vectors
-from eunoe.embed.word_vectors import scale_rows, similar_words
+from eunoe.embed.word_vectors import is_word, scale_rows, similar_words
 from eunoe.errors import EmbedderError
 from eunoe.net.telemetry import turn_telemetry_off
 from eunoe.text.normalize import fingerprint, replace_surrogates
@@ -142,6 +142,7 @@ class Encoder(SentenceEncoder):
     languages = ("English",)
     similar_words = staticmethod(similar_words)
     """By the static vectors: they know words apart."""
+    is_word = staticmethod(is_word)
 
     def __init__(self, threads: int | None = None) -> None:
         super().__init__(threads)

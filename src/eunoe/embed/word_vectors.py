@@ -48,12 +48,18 @@ def similar_words(words: Sequence[str]) -> list[SimilarWords]:
     return _load_table().words.similar_words(words)
 
 
+def is_word(word: str) -> bool:
+    """Whether a folded word is a common one."""
+    return _load_table().words.has(word)
+
+
 class StaticEmbedder:
     """The mean of the vectors of a text's tokens, scaled to unit length."""
 
     name = "wordllama-256"
     languages = ("English",)
     similar_words = staticmethod(similar_words)
+    is_word = staticmethod(is_word)
 
     def __init__(self) -> None:
         _folder()
@@ -79,6 +85,9 @@ class WordVectors:
         self._places = {word: place for place, word in enumerate(self._words)}
         self._table = scale_rows(table[:, :_WORD_DIMENSIONS].take([rows[word] for word in self._words], axis=0))
         self._cache: dict[str, SimilarWords] = {}
+
+    def has(self, word: str) -> bool:
+        return word in self._places
 
     def similar_words(self, words: Sequence[str]) -> list[SimilarWords]:
         similar = {word: self._cache.get(word) for word in words}

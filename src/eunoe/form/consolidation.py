@@ -22,6 +22,7 @@ from eunoe.model.time import utc_now
 from eunoe.records import leases
 from eunoe.records.revisions import ancestry, commit_revision, forgotten_parts, load_summary, unabsorbed
 from eunoe.records.streams import SettingsReader
+from eunoe.records.summaries import is_summary_due, keeps_summary
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import Lease, RevisionRecord, StreamState, SummaryState
@@ -74,17 +75,6 @@ class _MissingLlm:
 
     def ask(self, prompt: Prompt) -> Reply:
         raise LlmError(self._reason)
-
-
-def is_summary_due(settings: Settings, summary: SummaryState, waiting: int, moment: datetime) -> bool:
-    """Whether enough observations wait, or a part was forgotten, and no failed attempt has to be waited for."""
-    if not keeps_summary(settings) or (summary.lease.retry is not None and summary.lease.retry > moment):
-        return False
-    return waiting > 0 and (summary.rebuild or waiting >= settings.consolidation_trigger)
-
-
-def keeps_summary(settings: Settings) -> bool:
-    return settings.is_active and bool(settings.consolidation_prompt)
 
 
 class Consolidator:

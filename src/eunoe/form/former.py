@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from eunoe.errors import ConflictError
-from eunoe.form.consolidation import Consolidator, is_summary_due, keeps_summary
+from eunoe.form.consolidation import Consolidator
 from eunoe.form.extraction import Chunk, Extractor
 from eunoe.form.failures import describe_failure
 from eunoe.form.proposal import Extraction
@@ -29,6 +29,7 @@ from eunoe.records.like_sentences import CorrectionReader
 from eunoe.records.revisions import current_revision, load_summary, unabsorbed_count
 from eunoe.records.sessions import is_user_name, load_session
 from eunoe.records.streams import CONVERSATION_KEYS, SettingsReader
+from eunoe.records.summaries import is_summary_due, keeps_summary
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import Job, SessionState, StreamState
 
@@ -70,8 +71,9 @@ class Former:
         reports, tried = list[FormReport](), set[int]()
         while is_open() and (claim := self._claim(scope, least, ignore_pause, tried)):
             stream, job = claim
+            # The first job alone takes up a summary that failed before: one call asks for it once.
+            reports += self.form_job(stream, job, bounds, ignore_pause and not tried)
             tried.add(job.start)
-            reports += self.form_job(stream, job, bounds)
         if not tried and is_open():  # nothing to form, but a summary may be due
             return self._consolidate_due(self.find_targets(scope), bounds, ignore_pause)
         return sum(reports, FormReport())
@@ -143,8 +145,9 @@ class Former:
             job = claim_job(self._store, stream, least, ignore_pause, tried)
         return (stream, job) if job else None
 
-    def form_job(self, stream: StreamState, job: Job, bounds: Bounds) -> list[FormReport]:
-        """Bring one job to its end, good or bad, and then the summaries of the streams that it feeds."""
+    def form_job(self, stream: StreamState, job: Job, bounds: Bounds, ignore_pause: bool = False) -> list[FormReport]:
+        """Bring one job to its end, good or bad, and then the summaries of the streams that it feeds; with
+        `ignore_pause` also those that failed before."""
         store, chunk, report = self._store, None, None
         try:
             for _ in range(_MAX_ROUNDS):
@@ -166,7 +169,7 @@ class Former:
                 leases.release(store, job)
             raise
         targets = chunk.all_targets if chunk else []
-        return [report, self._consolidate_due(targets, bounds), self.clean_up(targets, bounds)]
+        return [report, self._consolidate_due(targets, bounds, ignore_pause), self.clean_up(targets, bounds)]
 
     def _read_chunk(self, stream: StreamState, job: Job) -> Chunk:
         store, scope = self._store, stream.scope

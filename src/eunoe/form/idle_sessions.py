@@ -5,17 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import chain, islice
 
-from eunoe.form.consolidation import is_summary_due
 from eunoe.form.failures import describe_failure
 from eunoe.form.former import Former
 from eunoe.model.report import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.time import utc_now
-from eunoe.records.revisions import load_summary, unabsorbed_count
 from eunoe.records.sessions import load_session
 from eunoe.records.streams import SettingsReader
+from eunoe.records.summaries import has_due_summary
 from eunoe.store.contract import Store, all_streams
-from eunoe.store.tables import StreamState, SummaryState
+from eunoe.store.tables import SummaryState
 
 _MAX_IDLE_SECONDS = 10_000_000_000.0
 """Some 300 years: what is longer would be before any date."""
@@ -65,11 +64,7 @@ def _find_due_summaries(store: Store, limit: int) -> list[Scope]:
         reader = SettingsReader(store)
         torn = [summary.stream for summary in store.load(SummaryState, rebuild=True)]
         others = (stream for stream in all_streams(store) if stream.id not in torn)
-        due = (stream.scope for stream in chain(store.streams(ids=torn), others) if _is_due(store, reader, stream))
+        due = (
+            stream.scope for stream in chain(store.streams(ids=torn), others) if has_due_summary(store, reader, stream)
+        )
         return list(islice(due, limit))
-
-
-def _is_due(store: Store, reader: SettingsReader, stream: StreamState) -> bool:
-    count = unabsorbed_count(store, stream.id)
-    own = reader.of(stream.scope) if count else None
-    return own is not None and is_summary_due(own.settings, load_summary(store, stream), count, utc_now())

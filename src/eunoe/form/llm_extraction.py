@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import accumulate, takewhile
 from typing import Any, NamedTuple, TypeVar
 
 from eunoe.errors import LlmError
@@ -26,10 +27,8 @@ from eunoe.model.atom import EXTRACTIVE
 from eunoe.model.stream import Target
 from eunoe.model.turn import Turn
 from eunoe.text.analyzer import folded_words
-from eunoe.text.sentences import cut_to_words, word_count
+from eunoe.text.sentences import cut_to_words, split_line, word_count
 
-_LENGTH_TOLERANCE = 1.5
-"""Items may have so many times more words than was asked for before they are cut."""
 _MIN_SHARE = 0.5
 """Share of an item's content words from which on another user's turn may be where it comes from."""
 _SURE_SHARE = 0.7
@@ -178,7 +177,7 @@ class _AnswerReader:
             return _Fault(f"`stream` must be the number of a stream that is shown, from 1 to {len(self._streams)}")
         place, stream = self._streams[number - 1]
         quota = stream.find_quota(_parse_text(item.get("kind")).lower())
-        text = _cut(_parse_text(item["text"]), int(quota.max_words * _LENGTH_TOLERANCE))
+        text = _cut(_parse_text(item["text"]), quota.max_words)
         if not text:
             return _Fault("`text` must not be empty; where nothing is worth keeping, give an empty list")
         cited = {turn.id for turn in _pick(self._turns, _parse_numbers(item.get("turns")))}
@@ -210,7 +209,7 @@ class _AnswerReader:
             reason = f"a memory must say what its turns say, and not otherwise ({doubt})"
             return _Fault(reason, Refusal(proposal.target, frozenset(cited)))
         quota = stream.find_quota("observation")
-        text = _cut(said, int(quota.max_words * _LENGTH_TOLERANCE))
+        text = _cut(said, quota.max_words)
         return replace(proposal, kind=quota.kind, text=text, key="", is_doubtful=True, replaces=(), author=EXTRACTIVE)
 
     def _find_sources(self, cited: frozenset[str] | set[str], text: str, place: int, user: str) -> list[Turn]:
@@ -246,7 +245,12 @@ class _AnswerReader:
 
 
 def _cut(text: str, max_words: int) -> str:
-    return text if word_count(text) <= max_words else cut_to_words(text, max_words)
+    """The first of its sentences that fit, then "…"; of one that is too long alone, its first clauses."""
+    if word_count(text) <= max_words:
+        return text
+    beginnings = accumulate(split_line(text), "{} {}".format)
+    fitting = list(takewhile(lambda beginning: word_count(beginning) <= max_words, beginnings))
+    return f"{fitting[-1]} …" if fitting else cut_to_words(text, max_words)
 
 
 def _rank(proposal: Proposal, places: Mapping[str, int]) -> tuple[float, int]:

@@ -112,7 +112,7 @@ class Resolver:
         metadata |= {AUTHOR: proposal.author} if proposal.author else {}
         metadata |= {} if proposal.worth is None else {WORTH: proposal.worth}
         conversation, owner = self.conversation.scope, self.stream.scope
-        people = _find_people(proposal, turns, conversation.pairs.get("user", ""))
+        people = _find_people(proposal, turns, conversation.pairs.get("user", ""), "shard" in owner.pairs)
         topic = topic_of(proposal.kind, metadata, people)
         return Record(
             kind=proposal.kind,
@@ -162,11 +162,11 @@ class Resolver:
         key = memory_key(new.metadata)
         if key and key == memory_key(old.metadata) and {_author(old), _author(new)} == {EXTRACTIVE}:
             return True
-        names, others = (set(map(normalize_name, record.people)) for record in (old, new))
+        owner = self.stream.scope.get("user", "")
+        names, others = (_named_people(record, normalize_name(owner)) for record in (old, new))
         if names and names.isdisjoint(others) and others:
             return False
         speakers = {name for turn in self.turns for name in (turn.name, turn.user)}
-        owner = self.stream.scope.get("user", "")
         return is_rival(old.text, new.text, key or memory_key(old.metadata), {*names, *others, *speakers, owner})
 
     def _compare_new(self, text: str, other: str) -> float:
@@ -228,10 +228,20 @@ def _author(record: Record) -> str:
     return str(record.metadata.get(AUTHOR, ""))
 
 
-def _find_people(proposal: Proposal, turns: Sequence[Turn], owner: str) -> tuple[str, ...]:
-    """Whom it names. A speaker who has a name of a user beside it is found by both; to whom the conversation belongs
-    says nothing of who spoke."""
+def _named_people(record: Record, owner: str) -> set[str]:
+    """Whom a memory is about. Its owner counts if its words say so: where nobody is named, the one who spoke is noted,
+    and another name may mean the same person."""
+    names = set(map(normalize_name, record.people))
+    return names if owner in normalize_name(record.text) else names - {owner}
+
+
+def _find_people(proposal: Proposal, turns: Sequence[Turn], owner: str, is_shared: bool) -> tuple[str, ...]:
+    """Whom it names; the users who said it, if it names nobody, has no key that says whose it is and is not everybody's
+    to read. A speaker who has a name of a user beside it is found by both; to whom the conversation belongs says
+    nothing of who spoke."""
     people = list(dict.fromkeys(filter(str.strip, proposal.people)))
+    if not (people or proposal.key.strip() or is_shared):
+        people = list(dict.fromkeys(turn.name for turn in turns if turn.user))
     for turn in turns:
         names = [name for name in (turn.speaker, turn.user) if turn.user != owner and name]
         known = set(map(normalize_name, people)) if names else set()

@@ -175,7 +175,7 @@ class ForgetReport:
     rebuilt: tuple[Scope, ...] = ()
     """Scopes whose summary was written anew at once. Where a language model writes it, it follows in the background."""
     notes: tuple[str, ...] = ()
-    """Where nothing was removed: near scopes that hold something."""
+    """Which corrections went with what they correct. Where nothing was removed: near scopes that hold something."""
 
     @property
     def total(self) -> int:

@@ -35,6 +35,10 @@ class Stream:
     """Those that no summary has absorbed yet."""
     in_review: int = 0
     """Atoms that wait to be looked at; `facts` and `observations` leave them out."""
+    unabsorbed: tuple[str, ...] = ()
+    """Ids of the observations that no summary has absorbed, the 200 oldest: as many as one summary takes in."""
+    updated: datetime | None = None
+    """When its last memory was recorded or its summary was written, whichever is later; None before the first."""
 
     def __repr__(self) -> str:
         counts = f"facts={self.facts}, observations={self.observations}, revision={self.revision}"

@@ -11,6 +11,7 @@ from eunoe.text import analyzer, dates
 from eunoe.text.dates import DateRange
 from eunoe.text.languages import ENGLISH, FRAME_WORDS, guess_language, stop_words
 from eunoe.text.plurals import other_numbers
+from eunoe.text.typing_errors import one_letter_away
 
 NearWords = tuple[tuple[str, float], ...]
 
@@ -33,6 +34,8 @@ _SPREAD_UMLAUT: Final = re.compile("(?<![aeiouq])([aou])e(?=[^aeiou][a-z]{2}|h[l
 """As in Mueller, Goethe and Joerg, and not as in poets, Noel and Samuel."""
 _OTHER_NUMBER_FIT: Final = 0.9
 """Of the plural of a word, or its singular: its ending could be that of another word."""
+_MISTYPED_FIT: Final = 0.8
+"""Of a term that a word is a letter away from."""
 _MIN_NICKNAME_CHARACTERS: Final = 3
 _MAX_CACHED_CHARACTERS: Final = 48
 _FRAME_STEMS: Final = frozenset(analyzer.stem(word) for word in FRAME_WORDS)
@@ -64,6 +67,14 @@ class Synonyms(Protocol):
 
     def similar_words(self, words: Sequence[str]) -> list[NearWords]:
         """For each folded word, others with how alike they are, above 0 and below 1, the best first."""
+
+
+@runtime_checkable
+class WordList(Synonyms, Protocol):
+    """Knows the common words of English too."""
+
+    def is_word(self, word: str) -> bool:
+        """Whether a folded word is one of them, and so no typing error."""
 
 
 class QuestionWord(NamedTuple):
@@ -204,7 +215,11 @@ def plan_query(question: Question, index: StreamIndex, synonyms: Synonyms | None
     for word, near in zip(words, _near_words(words, synonyms), strict=True):
         weight = word.weight * (_DATE_WEIGHT if word.folded in date_words else 1)
         group = term_group(word._replace(weight=weight), index, near)
-        groups.append(group if language == ENGLISH else _with_related_terms(group, word, index, language))
+        if language != ENGLISH:
+            group = _with_related_terms(group, word, index, language)
+        elif not group.exact_count and isinstance(synonyms, WordList) and not synonyms.is_word(word.folded):
+            group = _with_mistyped_terms(group, word, index)
+        groups.append(group)
     return QueryPlan(
         question=question,
         groups=tuple(groups),
@@ -284,6 +299,22 @@ def _with_related_terms(group: TermGroup, word: QuestionWord, index: StreamIndex
     for term, fit in index.lexical.related_terms.find(analyzer.stem(word.folded, language), language).items():
         fits.setdefault(index.lexical.vocabulary[term], fit)
     return group._replace(terms=tuple(fits), fits=tuple(fits.values()))
+
+
+def _with_mistyped_terms(group: TermGroup, word: QuestionWord, index: StreamIndex) -> TermGroup:
+    """The group of a word that the index does not know, with the terms that may have been meant."""
+    vocabulary = index.lexical.vocabulary
+    forms = _mistyped_forms(word.folded) & vocabulary.keys()
+    meant = [vocabulary[form] for form in sorted(forms)]
+    others = {term: fit for term, fit in zip(group.terms, group.fits, strict=True) if term not in meant}
+    fits = (*[_MISTYPED_FIT] * len(meant), *others.values())
+    return group._replace(terms=(*meant, *others), fits=fits, exact_count=len(meant))
+
+
+@analyzer.word_cache(4096)
+def _mistyped_forms(word: str) -> frozenset[str]:
+    """The stems of the words that an English word is a letter away from."""
+    return frozenset(map(analyzer.stem, one_letter_away(word)))
 
 
 def exact_groups(question: Question, index: StreamIndex) -> tuple[TermGroup, ...]:

@@ -187,6 +187,8 @@ class Forgotten(NamedTuple):
     removals: list[Removal]
     origins: frozenset[SourcePlace]
     """What the chosen memories came from, where it was not taken out too."""
+    corrections: Sequence[str]
+    """Ids of the newer versions of what was chosen, which went with it."""
     is_unreached: bool
     """Whether conversations with a user who is forgotten whole are out of bounds."""
 
@@ -217,7 +219,7 @@ def remove(
             _with_mentions(store, removal, is_mentioned) if removal.stream.id in asked else removal
             for removal in removals
         ]
-    return Forgotten(removals, frozenset(reach.origins), is_unreached)
+    return Forgotten(removals, frozenset(reach.origins), reach.corrections, is_unreached)
 
 
 def _add_said_elsewhere(
@@ -401,6 +403,12 @@ def forget_report(
         rebuilt=tuple(rebuilt),
         notes=notes,
     )
+
+
+def correction_notes(ids: Sequence[str]) -> tuple[str, ...]:
+    """Say that corrections went with what they correct."""
+    more = f" and {len(ids) - _MAX_NAMED} more" if len(ids) > _MAX_NAMED else ""
+    return (f"Newer versions of what was named went too: {', '.join(ids[:_MAX_NAMED])}{more}",) if ids else ()
 
 
 def _places_of_mentions(removals: Sequence[Removal]) -> tuple[dict[Scope, tuple[str, ...]], tuple[Scope, ...]]:

@@ -29,12 +29,16 @@ class Reach:
         self._gone: set[SourcePlace] = set()
         self._named: set[SourcePlace] = set()
         """What the chosen atoms came from."""
+        self._chosen: set[SourcePlace] = set()
+        self._newer: dict[SourcePlace, None] = {}
 
     def add(self, stream: StreamState, records: Iterable[Record], chosen: bool = True) -> None:
         """Let records of one stream fall: with all their versions if they were chosen, else with those made out of
         their words."""
         self._streams.setdefault(stream.id, stream)
         fallen = self._fallen.setdefault(stream.id, {})
+        records = list(records)
+        self._chosen |= {(stream.scope, record.id) for record in records if chosen}
         for record in records:
             if record.seq not in fallen:
                 versions = self._versions(stream, record, chosen)
@@ -43,6 +47,8 @@ class Reach:
                 if chosen:
                     names = (name for version in versions for name in version.sources)
                     self._named |= {source_place(name, stream.scope) for name in names}
+                    places = [(stream.scope, version.id) for version in versions]
+                    self._newer |= dict.fromkeys(places[places.index((stream.scope, record.id)) + 1 :])
 
     def _versions(self, stream: StreamState, record: Record, chosen: bool) -> list[Record]:
         if record.kind == "message":
@@ -80,6 +86,11 @@ class Reach:
     def origins(self) -> set[SourcePlace]:
         """What the chosen atoms came from and does not fall itself."""
         return self._named - self._gone
+
+    @property
+    def corrections(self) -> list[str]:
+        """Ids of the newer versions of what was chosen that were not chosen themselves."""
+        return [id for scope, id in self._newer if (scope, id) not in self._chosen]
 
     def weakened(self, stream: StreamState) -> list[Record]:
         """Atoms that stay, on the supports that are left to them."""

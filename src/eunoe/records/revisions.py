@@ -47,9 +47,9 @@ def load_revision(store: Store, stream: StreamState | None, number: int) -> Revi
     return found[0] if found else None
 
 
-def unabsorbed(store: Store, stream: int, skip_damaged: bool = False) -> list[Record]:
+def unabsorbed(store: Store, stream: int, skip_damaged: bool = False, limit: int | None = None) -> list[Record]:
     """Open observations that no summary holds, oldest first."""
-    return store.select(_UNABSORBED._replace(stream=stream, skip_damaged=skip_damaged))
+    return store.select(_UNABSORBED._replace(stream=stream, skip_damaged=skip_damaged, limit=limit))
 
 
 def unabsorbed_count(store: Store, stream: int) -> int:

@@ -13,7 +13,7 @@ from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings, settings_of
 from eunoe.model.stream import Stream, Target
 from eunoe.model.validation import show
-from eunoe.records.revisions import current_revision, unabsorbed_count
+from eunoe.records.revisions import current_revision, unabsorbed, unabsorbed_count
 from eunoe.store.codec import dump_json
 from eunoe.store.contract import Store, all_streams
 from eunoe.store.query import ItemQuery
@@ -24,6 +24,8 @@ LAYERS = frozenset({"agent", "user", "session", "thread", "shard"})
 _PRESETS_VALUE = "presets"
 CONVERSATION_KEYS = ("session", "thread")
 _ALL_STREAMS = 2**31
+_MAX_NAMED = 200
+"""Observations of a stream that wait for a summary: one summary takes in as many."""
 _PROMPTS = ("extraction_prompt", "consolidation_prompt")
 
 
@@ -192,6 +194,8 @@ def describe_stream(store: Store, reader: SettingsReader, stream: StreamState) -
     if own is None:
         return None
     revision = current_revision(store, stream)
+    moments = [moment for _, moment in store.last_recorded([stream.id])]
+    moments += [revision.recorded] if revision and revision.recorded else []
     return Stream(
         scope=stream.scope,
         preset=own.preset,
@@ -202,6 +206,8 @@ def describe_stream(store: Store, reader: SettingsReader, stream: StreamState) -
         facts=store.count(ItemQuery(stream.id, kinds=("fact",), open=True, reviewed=True)),
         observations=unabsorbed_count(store, stream.id),
         in_review=store.count(ItemQuery(stream.id, open=True, in_review=True)),
+        unabsorbed=tuple(record.id for record in unabsorbed(store, stream.id, limit=_MAX_NAMED)),
+        updated=max(moments, default=None),
     )
 
 

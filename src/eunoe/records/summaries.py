@@ -1,14 +1,36 @@
-"""Summaries as a caller reads and writes them, each in one step of the store."""
+"""Summaries as a caller reads and writes them, each in one step of the store, and when one is due."""
+
+from datetime import datetime
 
 from eunoe.model.lease import Lease
 from eunoe.model.scope import Scope
+from eunoe.model.settings import Settings
 from eunoe.model.stream import Revision
 from eunoe.model.time import utc_now
 from eunoe.records import revisions
 from eunoe.records.incognito import check_not_incognito
 from eunoe.records.named_leases import end_lease
 from eunoe.records.revisions import NewSummary
+from eunoe.records.streams import SettingsReader
 from eunoe.store.contract import Store
+from eunoe.store.tables import StreamState, SummaryState
+
+
+def keeps_summary(settings: Settings) -> bool:
+    return settings.is_active and bool(settings.consolidation_prompt)
+
+
+def is_summary_due(settings: Settings, summary: SummaryState, waiting: int, moment: datetime) -> bool:
+    """Whether enough observations wait, or a part was forgotten, and no failed attempt has to be waited for."""
+    if not keeps_summary(settings) or (summary.lease.retry is not None and summary.lease.retry > moment):
+        return False
+    return waiting > 0 and (summary.rebuild or waiting >= settings.consolidation_trigger)
+
+
+def has_due_summary(store: Store, reader: SettingsReader, stream: StreamState) -> bool:
+    count = revisions.unabsorbed_count(store, stream.id)
+    own = reader.of(stream.scope) if count else None
+    return own is not None and is_summary_due(own.settings, revisions.load_summary(store, stream), count, utc_now())
 
 
 def read_revisions(store: Store, scope: Scope) -> list[Revision]:

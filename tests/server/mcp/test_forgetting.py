@@ -52,6 +52,15 @@ async def test_ids_remove_at_once(connect: Connect, memory, three):
 
 
 @pytest.mark.anyio
+async def test_a_correction_that_goes_with_what_it_corrects_is_told_of(connect: Connect, memory):
+    old = memory.remember(ANNA, "Anna lives in Rome.").id
+    new = memory.update(ANNA, old, "Anna lives in Oslo.").id
+    async with connect() as client:
+        result = await client.call_tool("forget", {"ids": [old]})
+    assert f"Newer versions of what was named went too: {new}." in result.content[0].text
+
+
+@pytest.mark.anyio
 async def test_nothing_removed_is_never_success(connect: Connect, memory, three):
     others = memory.remember(BOB, "Bob likes coffee.").id
     async with connect() as client:

@@ -13,7 +13,7 @@ from eunoe.embed.folder.files import find_files, find_weights, unreadable
 from eunoe.embed.folder.graph import Graph
 from eunoe.embed.folder.identity import model_name, read_cache, read_content, write_cache
 from eunoe.embed.folder.model_config import read_config
-from eunoe.embed.word_vectors import similar_words
+from eunoe.embed.word_vectors import is_word, similar_words
 from eunoe.errors import EmbedderError
 from eunoe.text.normalize import replace_surrogates
 
@@ -32,6 +32,7 @@ class FolderEncoder(Transformer):
     is_slow = True
     _load_hint = "fetch or export its files anew"
     similar_words = staticmethod(similar_words)
+    is_word = staticmethod(is_word)
 
     def __init__(self, path: str, threads: int | None = None) -> None:
         super().__init__(threads)

@@ -114,6 +114,7 @@ def _report_answer(call: ToolCall, report: ForgetReport) -> Answer:
     lines = [f"{removed}, and more." if len(ids) < report.total else f"{removed}."]
     for scope, left in held.items():
         lines.append(f"{', '.join(left)} in {scope} stays and still says it: offer to forget it.")
+    lines += [f"{note}." for note in report.notes]
     lines += [f"Not searched: {'; '.join(report.unsearched)}."] if report.unsearched else []
     data = {"removed": report.total, "ids": ids, "held_by": held, "unsearched": list(report.unsearched)}
     return Answer(" ".join(lines), data)

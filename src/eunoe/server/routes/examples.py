@@ -57,7 +57,7 @@ _NOUNS: Final = (
     Mention(_ATOM, "fact", _TEXT, True, ("anna",)),
     Neighbourhood("anna", (Entity("anna", "Anna", 3, 2.5),), (), (Mention(_ATOM, "fact", _TEXT, True, ("anna",)),)),
     _SETTINGS,
-    Stream(_ANNA, "user", _SETTINGS, version=7, revision=1, summary=_SUMMARY, facts=12),
+    Stream(_ANNA, "user", _SETTINGS, version=7, revision=1, summary=_SUMMARY, facts=12, updated=_TIME),
     Revision(1, _SUMMARY, absorbed=(_ATOM,), author="hand", recorded=_TIME, current=True),
 )
 
