@@ -130,10 +130,10 @@ def test_the_loop_goes_on_while_the_store_waits(memory):
     store, release, entered = EunoeStore(memory), threading.Event(), threading.Event()
     get_many = memory.get_many
 
-    def slow(*arguments):
+    def slow(*arguments, **how):
         entered.set()
         assert release.wait(20)
-        return get_many(*arguments)
+        return get_many(*arguments, **how)
 
     store._operations._reader._memory = type("Slow", (), {"get_many": staticmethod(slow)})()
 
