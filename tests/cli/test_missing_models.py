@@ -104,7 +104,10 @@ def check(cli: Cli, call: tuple[str, ...], reason: str) -> None:
     assert hit_ids(as_json) == hit_ids(cli(*call, "--json", "--embedder", "none")) == ["tea"]
     for quiet in (("--recipe", "lexical"), ("--embedder", "none")):
         assert cli(*call, *quiet).err == ""
-    assert cli("context", ANNA, QUESTION, "--no-recall") == (0, "", "nothing found\n")
+    assert cli("context", ANNA, QUESTION, "--no-recall") == (
+        *(0, ""),
+        "nothing found\nnothing was looked up: recall is off\n",
+    )
 
 
 @both

@@ -172,7 +172,7 @@ export interface ConsolidateBody {
 
 /** Memory for one reply: first what always stands there, then what was recalled for this message. */
 export interface Context {
-  /** Ready to be put into a prompt; empty if there is nothing to say. */
+  /** Ready to be put into a prompt; if it is empty, `notes` or `faults` say why. */
   text: string;
   /** Its length, never more than the budget. */
   tokens: number;
@@ -186,7 +186,7 @@ export interface Context {
   query: string;
   /** Parts that could not be had; the rest is there. */
   faults: string[];
-  /** Hints for the caller, such as a near scope that holds something where this one holds nothing. */
+  /** Hints for the caller: why the text is empty, or what an embedder or reranker could not do. */
   notes: string[];
 }
 

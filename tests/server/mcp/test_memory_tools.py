@@ -154,7 +154,7 @@ async def test_nothing_found_is_said(connect: Connect):
         result = await client.call_tool("recall", {"query": "anything"})
         assert result.structured_content["memories"] == []
         assert "Nothing found in user=anna" in result.content[0].text
-        assert "Nothing is known" in (await call(client, "context"))["text"]
+        assert "nothing is stored in user=anna yet" in (await call(client, "context"))["text"]
 
 
 async def test_what_a_key_may_not_call_is_not_listed(connect: Connect, memory):

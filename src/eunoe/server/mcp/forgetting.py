@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from eunoe.errors import InputError, NotFoundError
-from eunoe.memory.word_matches import find_words, full_id
 from eunoe.model.hit import Hit
 from eunoe.model.message import Message
 from eunoe.model.record import Item
 from eunoe.model.report import ForgetReport
 from eunoe.model.scope import Scope
+from eunoe.model.source import source_name
 from eunoe.model.turn import USER_ROLES, user_named_by
 from eunoe.server.mcp.memory_list import MemoryList, hit_row, take_rows
 from eunoe.server.mcp.tool import Answer, ToolCall
@@ -48,6 +48,8 @@ def _by_token(call: ToolCall) -> Answer:
 
 
 def _preview_words(call: ToolCall) -> Answer:
+    from eunoe.memory.word_matches import find_words  # loads numpy: the first answer does not wait for it
+
     found, alike = find_words(call.memory, call.scope, call.text("words"), exact=call.is_exact)
     if not found and alike:
         shown = ", ".join(hit.id for hit in alike)
@@ -68,7 +70,9 @@ def _preview(call: ToolCall, items: list[Item], selection: dict[str, Any] | None
     rows = take_rows((hit_row(item, call.scope) for item in items[:_MAX_PREVIEW]), budget)
     if not rows:
         raise NotFoundError(f"nothing in {call.scope} matches: nothing was removed; recall shows what there is")
-    selection = selection or {"ids": [full_id(item, call.scope) for item in items[: len(rows)]]}
+    selection = selection or {
+        "ids": [source_name(item.scope or call.scope, item.id, call.scope) for item in items[: len(rows)]]
+    }
     count = len(rows) if "ids" in selection else len(items)
     token = call.confirmation.create(call.caller.id, call.scope, selection, count)
     more = {"alike": [hit.id for hit in alike if budget.take(hit.id)]}

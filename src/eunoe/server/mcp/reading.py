@@ -15,6 +15,8 @@ DEFAULT_PAGE: Final = 20
 MAX_PAGE: Final = 50
 _MAX_RANK: Final = 500
 """How far a cursor leads down a ranking: what follows bears on no question."""
+_NEAR_SCOPE: Final = " holds nothing, but "
+"""In a note that names other scopes."""
 _CONTEXT_SHARE: Final = 0.4
 """Of the budget: an answer says its text twice, and escapes signs in it."""
 _MIN_TOKENS_WITH_NOTES: Final = 500
@@ -43,7 +45,8 @@ def context(call: ToolCall) -> Answer:
     share = _CONTEXT_SHARE
     while True:
         found = call.memory.context(call.scope, call.text("message"), tokens=max(1, int(call.max_tokens * share)))
-        text = found.text or "\n".join([f"Nothing to show in {call.scope}.", *call.notes(found.notes)])
+        told = call.notes(found.notes) or [note for note in found.notes if _NEAR_SCOPE not in note]
+        text = found.text or "\n".join([f"Nothing to show in {call.scope}.", *told])
         data = {"text": text, "tokens": found.tokens}
         if share < _MIN_CONTEXT_SHARE or call.budget().fits(data, text):
             return Answer(text, data)
