@@ -277,6 +277,28 @@ def test_what_is_not_shown_does_not_let_in_what_follows_it(chatty):
     assert chatty.context(later, message).hits == ()
 
 
+@pytest.mark.parametrize(
+    ("beside", "message", "recalled"),
+    [
+        ("Bella!", "Where do I live?", []),  # what stands in the static part has every word of it
+        ("Bella!", "What is my dog called?", ["Bella!"]),
+        ("Seven!", "How many dogs live with me?", ["Seven!"]),
+        ("Third floor!", "Where do I live?", []),
+        ("Third floor!", "Which floor do I live on?", ["Third floor!"]),
+    ],
+)
+def test_what_stands_beside_an_answer_in_the_static_part_is_recalled_if_it_may_add_to_it(beside, message, recalled):
+    here, later = "agent=cook/session=s1/user=anna", "agent=cook/session=s2/user=anna"
+    with eunoe.open(":memory:", llm="none", form=False) as memory:
+        for role, text in (("user", "I live in Berlin with my dog."), ("assistant", "I see."), ("user", beside)):
+            memory.observe(here, {"role": role, "content": text})
+        memory.form(here)
+        context = memory.context(later, message)
+    assert "I live in Berlin with my dog." in context.static
+    assert [hit.text for hit in context.hits] == recalled
+    assert ("Retrieved" in context.text) == bool(recalled)
+
+
 def test_a_question_about_something_else_is_shown_less():
     one, other = load_conversations()[:2]
     texts = {turn.id: turn.text for turn in one.turns}

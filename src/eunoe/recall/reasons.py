@@ -30,10 +30,12 @@ _TURN_REASONS: Final = {
     "later": "later",
 }  # fmt: skip
 """The reason that a signal is shown as. Signals that are not here count without being shown."""
+LENT_REASONS: Final = frozenset({"neighbour", "session"})
+"""What other turns lend to one."""
 _ATOM_REASONS: Final = _TURN_REASONS | {
     signal: "dense" if "dense" in signal else "lexical"
     for signal, reason in _TURN_REASONS.items()
-    if reason in ("neighbour", "session")
+    if reason in LENT_REASONS
 }
 """An atom has neither neighbours nor a session: its own words and vector stand in."""
 _OWN_SIGNAL: Final = {"window": "term", "session_term": "term", "session_dense": "dense"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import dropwhile, zip_longest
+from itertools import dropwhile, takewhile, zip_longest
 from math import inf
 from typing import Final, NamedTuple
 
@@ -30,6 +30,7 @@ from eunoe.recall.novelty import (
 )
 from eunoe.recall.passages import MIN_WORDS, fitting_passages
 from eunoe.recall.ranking_recipes import Recipe, divide_budget
+from eunoe.recall.reasons import LENT_REASONS
 from eunoe.recall.rendering import STYLES, Fragment, Style, TextBuilder
 from eunoe.recall.request import DEFAULT_LIMIT, Filter, RecallRequest
 from eunoe.recall.search import Searcher, SearchResult, find_quoted, messages_by_place
@@ -313,7 +314,7 @@ class _Chooser:
         threshold = shown_threshold(request.recipe, result.reranked, result.floor_shift)
         self._messages = messages_by_place(shown)
         news = list(dropwhile(lambda hit: self._is_static(hit) or self._news(hit) is None, shown))
-        self._hits = _passing(news, self._known_best(shown), threshold)
+        self._hits = _passing(news, self._known_best(shown), threshold, self._asked)
         # What comes after them is further away still, or there is nothing more.
         self.is_last = len(self._hits) < len(news) or len(result.hits) < lookup.limit
         self._messages = messages_by_place(self._hits)
@@ -395,15 +396,24 @@ class _Chooser:
         return f"{candidate.note.speaker} {candidate.note.text}" if candidate else ""
 
 
-def _passing(news: Sequence[Hit], known: Hit | None, threshold: Threshold) -> list[Hit]:
+def _passing(news: Sequence[Hit], known: Hit | None, threshold: Threshold, asked: frozenset[str]) -> list[Hit]:
     """The hits that score enough beside a best hit that the static context tells; else the message from which that one
-    was formed, which may say more."""
+    was formed, which may say more. Beside one that has every word of the question, the turns around it score nearly as
+    much whatever they say: so one of the hits must score enough by what it says itself."""
     bar = threshold.above(known.score) if known else threshold
     passing = news[: bar.count_passing([hit.score for hit in news])]
+    if known and asked <= content_terms(known.text):
+        best = takewhile(lambda hit: hit.score >= bar.best, passing)
+        passing = () if all(map(_rests_on_others, best)) else passing
     if passing or known is None:
         return list(passing)
     places = {source_place(name, known.scope) for name in known.record.sources}
     return [hit for hit in news if (hit.scope, hit.id) in places and hit.score >= threshold.best][:1]
+
+
+def _rests_on_others(hit: Hit) -> bool:
+    """Whether most of what speaks for a turn is in the turns around it and in its session."""
+    return sum(reason.share for reason in hit.reasons if reason.name in LENT_REASONS) > 0.5
 
 
 def _texts_by_source(notes: Iterable[Note]) -> dict[SourcePlace, list[str]]:
