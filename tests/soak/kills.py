@@ -76,12 +76,11 @@ def consolidate(memory: Memory, files: Files, choose: random.Random, name: str) 
     memory.summaries.consolidate(USER, force=choose.random() < 0.5)
 
 
-def forget_said(memory: Memory, files: Files, choose: random.Random, name: str) -> None:
-    said = memory.list(choose.choice(TALKS), kinds=["message"], limit=50)
-    if said.items:
-        item = choose.choice(said.items)
-        assert item.scope
-        memory.forget(item.scope, item.id)
+def forget_within(memory: Memory, files: Files, choose: random.Random, name: str) -> None:
+    """Forgets by the user's scope what lies in others within it."""
+    ids = [item.id for item in memory.list(ROOM, limit=200).items if item.scope and dict(item.scope) != ROOM]
+    if ids:
+        memory.forget(ROOM, choose.sample(ids, min(len(ids), choose.randint(1, 3))))
 
 
 def summarise(memory: Memory, files: Files, choose: random.Random, name: str) -> None:
@@ -138,7 +137,7 @@ def backup(memory: Memory, files: Files, choose: random.Random, name: str) -> No
 VERBS: dict[str, Callable[[Memory, Files, random.Random, str], None]] = {
     each.__name__: each
     for each in (
-        *(talk, form, consolidate, forget_said, summarise, configure, retain),
+        *(talk, form, consolidate, forget_within, summarise, configure, retain),
         *(pin, read, reembed, export, import_, backup),
     )
 }
