@@ -230,7 +230,10 @@ class TestKeeping:
 
     def test_the_old_one_may_be_forgotten_meanwhile(self, memory: Memory) -> None:
         old, new = move(memory)
-        assert memory.forget(ANNA, old, verify=True).verified
+        report = memory.forget(ANNA, old, verify=True)
+        (said,) = (id for ids in report.held_by.values() for id in ids)
+        assert (report.atoms, report.traces, report.verified) == ((old,), (), False)
+        assert memory.get(ANNA, said).text == "I live in Turin."
         assert [receipt.outcome for receipt in memory.review(ANNA, new)] == ["stored"]
         assert recalled(memory, "Where does Anna live?") == ["anna: I live in Rome now."]
 

@@ -282,6 +282,23 @@ def test_words_that_only_a_summary_still_holds_are_taken_out_of_it(memory):
     assert (report.verified, report.revisions, summary(memory, ANNA)) == (True, 1, "")
 
 
+def test_a_summary_written_after_one_that_is_left_empty_keeps_its_lineage_and_moves(memory):
+    kept = memory.remember(ANNA, SECRET)
+    tea = memory.remember(ANNA, "Anna likes tea.", kind="observation")
+    memory.summaries.write(ANNA, f"Anna said: {SECRET}", absorbed=[tea.id])
+    memory.summaries.write(ANNA, "She drinks it.")
+    memory.forget(ANNA, kept.id)
+    (left,) = memory.summaries.revisions(ANNA)
+    assert (left.parent, left.absorbed, left.current) == (0, (tea.id,), True)
+    out = io.StringIO()
+    memory.admin.export(ANNA, out)
+    with eunoe.open(":memory:", embedder="none", llm="none", form=False) as other:
+        other.admin.import_(out.getvalue().splitlines())
+        assert other.summaries.revisions(ANNA) == [left]
+    memory.forget(ANNA, tea.id)
+    assert memory.summaries.revisions(ANNA) == []
+
+
 def test_the_same_words_of_somebody_else_do_not_excuse_a_summary(memory):
     kept = memory.remember(ANNA, SECRET)
     other = memory.remember(SHARD, SECRET)

@@ -76,12 +76,11 @@ def consolidate(memory: Memory, files: Files, choose: random.Random, name: str) 
     memory.summaries.consolidate(USER, force=choose.random() < 0.5)
 
 
-def forget_said(memory: Memory, files: Files, choose: random.Random, name: str) -> None:
-    said = memory.list(choose.choice(TALKS), kinds=["message"], limit=50)
-    if said.items:
-        item = choose.choice(said.items)
-        assert item.scope
-        memory.forget(item.scope, item.id)
+def forget_within(memory: Memory, files: Files, choose: random.Random, name: str) -> None:
+    """Forgets by the user's scope what lies in others within it."""
+    ids = [item.id for item in memory.list(ROOM, limit=200).items if item.scope and dict(item.scope) != ROOM]
+    if ids:
+        memory.forget(ROOM, choose.sample(ids, min(len(ids), choose.randint(1, 3))))
 
 
 def summarise(memory: Memory, files: Files, choose: random.Random, name: str) -> None:
@@ -96,7 +95,7 @@ def configure(memory: Memory, files: Files, choose: random.Random, name: str) ->
 
 
 def retain(memory: Memory, files: Files, choose: random.Random, name: str) -> None:
-    archived = memory.streams.apply_retention(ROOM, keep_best=choose.randint(1, 20)).archived
+    archived = memory.streams.apply_retention(ROOM, exact=True, keep_best=choose.randint(1, 20)).archived
     for id, *_ in archived[:2]:
         try:
             memory.streams.unarchive(ROOM, id)
@@ -105,7 +104,7 @@ def retain(memory: Memory, files: Files, choose: random.Random, name: str) -> No
 
 
 def pin(memory: Memory, files: Files, choose: random.Random, name: str) -> None:
-    items = memory.list(ROOM, limit=50).items
+    items = memory.list(ROOM, limit=50, exact=True).items
     if items:
         memory.pin(ROOM, choose.choice(items).id, choose.random() < 0.5)
 
@@ -138,7 +137,7 @@ def backup(memory: Memory, files: Files, choose: random.Random, name: str) -> No
 VERBS: dict[str, Callable[[Memory, Files, random.Random, str], None]] = {
     each.__name__: each
     for each in (
-        *(talk, form, consolidate, forget_said, summarise, configure, retain),
+        *(talk, form, consolidate, forget_within, summarise, configure, retain),
         *(pin, read, reembed, export, import_, backup),
     )
 }
@@ -166,7 +165,7 @@ def work(files: Files, seed: str, told: int, may_restore: bool) -> None:
     for number in count():
         name = f"{seed}-{number}"
         kind = choose.choice([*WRITES * 2, *VERBS, *(["restore"] if may_restore else [])])
-        living = memory.list(ROOM, limit=200).items
+        living = memory.list(ROOM, limit=200, exact=True).items
         atoms = [item.id for item in living if item.kind != "message"]
         ids = [item.id for item in choose.sample(living, min(len(living), choose.randint(1, 4)))]
         if (kind == "update" and not atoms) or (kind == "forget" and not ids):
@@ -285,7 +284,7 @@ def content_faults(files: Files, expected: Expected, contents: Sequence[Expected
 def memory_faults(path: Path, gone: Sequence[str]) -> list[str]:
     """What the memory itself says: nothing twice, nothing forgotten back."""
     with opened(path) as memory:
-        items = memory.list(ROOM, limit=10_000).items
+        items = memory.list(ROOM, limit=10_000, exact=True).items
         texts = Counter(item.text for item in items)
         faults = [f"{text!r:.60} is there {number} times" for text, number in texts.items() if number > 1]
         back = [id for id in gone if any(item.id == id for item in items)]

@@ -27,7 +27,7 @@ from eunoe.model.scope import Scope
 from eunoe.model.source import source_place
 from eunoe.model.stream import Target
 from eunoe.recall import request, search
-from eunoe.records.fingerprints import id_identity
+from eunoe.records.fingerprints import all_tombstone_identities
 from eunoe.store.query import ItemQuery
 from eunoe.store.sqlite import SqliteStore
 from eunoe.store.tables import Absorption, Job, RevisionRecord, SessionState
@@ -123,8 +123,8 @@ class State:
     def _compare(
         self, store: SqliteStore, owner: Scope, talk: Scope, messages: Sequence[Record], due: set[str]
     ) -> None:
-        """Every formed message bears out exactly one atom, a due one bears out none. One that was forgotten elsewhere
-        and is still here may bear out none: the words of its atom are forgotten too."""
+        """Every formed message bears out exactly one atom, a due one bears out none. One whose atom was forgotten here
+        bears out none."""
         borne = Counter[str]()
         stream = store.stream(owner)
         for record in store.select(ItemQuery(stream=stream.id, supported=True)) if stream else []:
@@ -132,7 +132,8 @@ class State:
                 borne.update(id for name in group for place, id in [source_place(name, owner)] if place == talk)
         wanted = {row.id: int(row.id not in due) for row in messages}
         for row in messages:
-            if not borne[row.id] and store.tombstones(row.stream, [id_identity(row.id)]):
+            learned = all_tombstone_identities(f"{row.text} {'session' if owner == talk else 'user'}")
+            if stream and not borne[row.id] and store.tombstones(stream.id, learned):
                 wanted[row.id] = 0
         wrong = {id: (borne[id], number) for id, number in wanted.items() if borne[id] != number}
         if wrong or set(borne) - set(wanted):

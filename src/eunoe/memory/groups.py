@@ -384,7 +384,10 @@ class Admin(Group):
         return self._engine.run(self._engine.check, check_callback(progress, "progress"))
 
     def reindex(self, scope: Scopes) -> int:
-        """Drop the indexes of these scopes and build them anew from the records; return how many."""
+        """Drop the indexes of these scopes and build them anew from the records; return how many.
+
+        A user's scope has one of everything within: a scope within it counts no further one.
+        """
         return self._engine.run(self._engine.reindex, self._guard.reaches(scope, "admin"))
 
     def process_cold_sessions(

@@ -201,8 +201,12 @@ def purge_revisions(
     summary = found[0]
     records = store.load(RevisionRecord, stream=stream.id)
     tainted = _find_tainted(records, set(gone), is_unwanted, observed) | {*empty}
+    records = _past_empty(records, empty)
     kept = nearest_allowed(records, tainted, summary.revision)
     store.drop(RevisionRecord, stream=stream.id, number=sorted(tainted))
+    if empty:
+        store.save([record for record in records if record.number not in tainted])
+        note_absorbed(store, stream, kept)
     if kept == summary.revision:
         rebuild = summary.rebuild and unabsorbed_count(store, stream.id) > 0
         store.save([summary._replace(rebuild=rebuild)])
@@ -239,6 +243,16 @@ def _find_tainted(
         if is_tainted or (is_unwanted and is_unwanted(record.text)):
             tainted.add(record.number)
     return tainted
+
+
+def _past_empty(records: Sequence[RevisionRecord], empty: Collection[int]) -> list[RevisionRecord]:
+    """Revisions, each with the lineage of the empty ones that it was written from."""
+    passed: dict[int, RevisionRecord] = {}
+    for record in records:  # a parent comes before its child
+        parent = passed[record.parent] if record.parent in empty else None
+        own = record._replace(parent=parent.parent, absorbed=parent.absorbed + record.absorbed) if parent else record
+        passed[record.number] = own
+    return [*passed.values()]
 
 
 def nearest_allowed(records: Sequence[RevisionRecord], refused: Collection[int], number: int) -> int:

@@ -181,7 +181,11 @@ def test_forgetting_reaches_what_was_condensed(target: str, memory: Memory) -> N
     fill(memory, 1, 2, 3, 4)
     condense(memory, SCOPE, ON, ScriptedAuthor(joined))
     report = memory.forget(SCOPE, target, verify=True)
-    assert report.verified, report.traces
+    assert (report.verified, report.traces, report.held_by) == (
+        target == "m2",
+        (),
+        {} if target == "m2" else {SCOPE: ("m2",)},
+    )
     assert texts(memory) == ["Memory 4 tells of stop 4."]
     settle_condensation(memory, SCOPE, {"m1", "m3", "m4"})
     assert ids(memory) == [f"chunk_memory:m{n}" for n in (1, 3, 4)]

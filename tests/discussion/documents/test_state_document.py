@@ -242,7 +242,11 @@ def test_forgetting_reaches_it_and_it_is_written_again(target: str, memory: Memo
         remember_keyword(memory, number, "", text)
         document.update(ON, author)
     report = memory.forget(SCOPE, target, verify=True)
-    assert report.verified, report.traces
+    assert (report.verified, report.traces, report.held_by) == (
+        target == "m2",
+        (),
+        {} if target == "m2" else {SCOPE: ("m2",)},
+    )
     assert document.read() == "- Anna lives in Paris."
     assert document.update(ON, author) == "written"
     assert "4711" not in document.read()
