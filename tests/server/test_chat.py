@@ -10,7 +10,7 @@ from typing import Any
 
 import openai
 import pytest
-from tests.llm.model_server import ModelServer, says, serve
+from tests.llm.model_server import ModelServer, begins, says, serve
 from tests.support.live_server import LiveServer, StartServer
 from tests.support.waiting import wait_until
 
@@ -104,6 +104,21 @@ def test_a_stream_passes_through_and_is_kept(door: LiveServer, model: ModelServe
     assert [chunk.choices[0].delta.content for chunk in stream] == ["Not", "ed."]
     keeps(door, "user: I like tea.", "assistant: Noted.")
     assert asked_of(model)[0]["stream"] is True
+
+
+def test_slow_streams_hold_up_nobody_and_what_is_broken_off_is_kept(door: LiveServer, model: ModelServer) -> None:
+    model.good, asked = begins(chunks("Not").partition(b"data: [DONE]")[0]), [user("I like tea.")]
+    chat = anna(door).chat.completions
+    slow = [chat.create(model="eunoe", messages=asked, stream=True, timeout=15) for _ in range(40)]
+    for stream in slow:
+        assert next(iter(stream)).choices[0].delta.content == "Not"
+    model.good = says(200, completion("Noted."))
+    reply = chat.create(model="eunoe", messages=[user("Hi")], timeout=15)
+    assert reply.choices[0].message.content == "Noted."
+    for stream in slow:
+        stream.close()
+    assert door.call("GET", "/v1/models", key=door.owner).status == 200
+    wait_until(lambda: "assistant: Not" in log(door, "user=anna"))
 
 
 def test_calls_of_tools_and_pictures_pass_through(door: LiveServer, model: ModelServer) -> None:
