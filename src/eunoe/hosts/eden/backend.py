@@ -184,10 +184,9 @@ def _is_incognito(session: Any) -> bool:
 
 def _id_of(given: Any, name: str) -> str:
     """An id, or the id of an object that has one."""
-    for field in ("id", "_id"):
-        if (inner := _field(given, field)) is not None and not isinstance(given, str):
-            given = inner
-            break
+    ids = [found for field in ("id", "_id") if (found := _field(given, field)) is not None]
+    if ids or isinstance(given, Mapping) or hasattr(given, "id"):
+        given = ids[0] if ids else None
     if given is None or not str(given).strip():
         raise InputError(f"{name} has no id: pass Eden's object, or its id")
     return str(given)
