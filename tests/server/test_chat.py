@@ -174,6 +174,14 @@ def test_whose_memory_it_is(door: LiveServer) -> None:
         client(door, key, **{"Eunoe-Scope": "user=eve"}).chat.completions.create(model="eunoe", messages=[user("Hi")])
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_scope_with_an_umlaut_is_read_from_a_header(door: LiveServer, encoding: str) -> None:
+    named: Any = {"Eunoe-Scope": "session=s1/user=jürgen".encode(encoding)}
+    body = {"model": "eunoe", "messages": [user("I like jam.")]}
+    assert door.call("POST", "/v1/chat/completions", body, key=door.owner, headers=named).status == 200
+    keeps(door, "user: I like jam.", "assistant: Noted.", scope="session=s1/user=jürgen")
+
+
 @pytest.mark.parametrize("body", [{}, {"messages": []}, {"messages": "Hi"}, {"messages": [1]}, b"no JSON"])
 def test_what_is_no_chat_is_refused(door: LiveServer, body: Any) -> None:
     assert door.call("POST", "/v1/chat/completions", body, key=door.owner).status == 422

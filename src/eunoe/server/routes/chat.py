@@ -164,12 +164,20 @@ def _read_body(content: bytes) -> dict[str, Any]:
 def _find_owner(caller: Caller, named: str) -> Scope:
     """Whose memory it is: as the request names it, else as the key is bound."""
     if named:
-        return Scope.parse(named)
+        return Scope.parse(_header_text(named))
     if len(caller.key.scopes) == 1:
         return caller.key.scopes[0]
     if caller.key is OWNER:
         return default_scope()
     raise ScopeError("the key does not say whose memory it is: send the header Eunoe-Scope, such as user=anna")
+
+
+def _header_text(value: str) -> str:
+    """A header's words, whether they came as UTF-8 or, as browsers send them, as Latin-1."""
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError:
+        return value
 
 
 def _with_conversation(owner: Scope, messages: Sequence[Mapping[str, Any]]) -> Scope:
