@@ -140,6 +140,22 @@ def test_calls_of_tools_and_pictures_pass_through(door: LiveServer, model: Model
     keeps(door, "user: What is this?", "assistant: Noted.")
 
 
+def test_memory_never_fills_the_window_of_the_model(door: LiveServer, model: ModelServer) -> None:
+    memory = door.services.memory.blocking
+    memory.remember("user=anna", "Anna is allergic to peanuts.")
+    memory.remember("user=anna", "Anna pasted this: " + "word " * 50_000)
+    anna(door).chat.completions.create(model="eunoe", messages=[user("What must I not cook with?")])
+    (content,) = [each["content"] for each in asked_of(model)[0]["messages"]]
+    assert "allergic to peanuts" in content
+    assert len(content) < 12_000
+
+
+def test_a_message_without_content_passes_through(door: LiveServer, model: ModelServer) -> None:
+    door.services.memory.blocking.remember("user=anna", "Anna is allergic to peanuts.")
+    anna(door).chat.completions.create(model="eunoe", messages=[{"role": "user"}, user("Hi")])  # type: ignore[list-item]
+    assert "allergic to peanuts" in asked_of(model)[0]["messages"][0]["content"]
+
+
 def test_errors_of_the_model_pass_through(door: LiveServer, model: ModelServer) -> None:
     model.good = says(429, {"error": {"message": "slow down", "code": "limit"}}, Retry_After="7")
     with pytest.raises(openai.RateLimitError, match="slow down") as caught:

@@ -44,6 +44,8 @@ _OWN_MODEL: Final = "eunoe"
 """The name under which the server's own model is listed: a chat need not know its real one."""
 _CONVERSATION_KEYS: Final = ("session", "thread", "discussion")
 _ID_CHARACTERS: Final = 24
+_CONTEXT_TOKENS: Final = 2000
+"""The most that memory adds to a request, so that it never fills a model's window."""
 _MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
 _DATA: Final = b"data:"
 _log = logging.getLogger("eunoe.server")
@@ -71,7 +73,8 @@ class Chat:
         if not places:
             return messages
         try:
-            context = await self.caller.async_memory.context(self.scope, message_text(messages[places[-1]]))
+            question = message_text(messages[places[-1]])
+            context = await self.caller.async_memory.context(self.scope, question, tokens=_CONTEXT_TOKENS)
         except AccessError:
             raise
         except EunoeError as error:
@@ -80,7 +83,7 @@ class Chat:
         recalled = context.text[len(context.static) :].strip()
         for place, text in ((places[-1], recalled), (places[0], context.static)):
             if text:
-                messages[place]["content"] = _with_text(text, messages[place]["content"])
+                messages[place]["content"] = _with_text(text, messages[place].get("content"))
         return messages
 
     async def keep(self, answer: str) -> None:
