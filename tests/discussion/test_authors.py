@@ -86,7 +86,8 @@ def test_an_author_may_say_in_many_words_that_there_is_nothing(text: str) -> Non
     [
         "Nothing was decided about the trip.", "Anna has nothing to remember her by.", "None of them came.",
         "No information about the hotel was given by Bob.", "Nothing is left of the old house.",
-        "No facts about Rome were known to Anna.", "Nada Surf is a band.", "Rien ne va plus.", "無職です。", '{"title": "Rome"}', "[1]", "Rome []",
+        "No facts about Rome were known to Anna.", "Nada Surf is a band.", "Rien ne va plus.", "無職です。",
+        '{"title": "Rome"}', "[1]", "Rome []",
     ],
 )  # fmt: skip
 def test_a_memory_of_nothing_is_a_memory(text: str) -> None:

@@ -322,7 +322,10 @@ def test_a_memory_of_another_agent_is_not_taken_in(memory, tmp_path):
         (json.dumps({**SHARD, "max_facts_per_shard": {"$numberInt": "many"}}), "max_facts_per_shard is left out"),
         (json.dumps({**SHARD, "is_active": "yes"}), "is_active is left out"),
         (json.dumps({**SHARD, "extraction_prompt": "p" * 20_001}), "extraction_prompt is left out"),
-        (json.dumps({"_id": "x", "agent_id": "a", "hash": "h", "scope": ["user"], "content": "c"}), "scope is ['user']"),
+        (
+            json.dumps({"_id": "x", "agent_id": "a", "hash": "h", "scope": ["user"], "content": "c"}),
+            "scope is ['user']",
+        ),
         (json.dumps({"_id": "x", "memory_type": "dream", "content": "c"}), "'dream'"),
         (json.dumps({**USER, "last_updated_at": "yesterday"}), "last_updated_at is left out: 'yesterday' is no time"),
         (json.dumps({**USER, "last_updated_at": None, "createdAt": {"$date": "soon"}}), "createdAt is left out"),

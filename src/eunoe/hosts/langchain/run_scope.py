@@ -17,8 +17,9 @@ def run_scope(state: Mapping[str, Any], runtime: Any) -> Scope:
     """Read the scope from a run's context or state.
 
     A `memory_scope` is taken as it is. Else a `user_id` must be there; without it a ScopeError is raised. The thread
-    of the checkpointer is added if neither session nor thread is named. What is too long for a scope, of a session or a
-    thread, goes by its fingerprint. If the context names a user, the state, which may come from outside, cannot name another one.
+    of the checkpointer is added if neither session nor thread is named. The id of a session or thread goes by its
+    fingerprint, if it is too long for a scope. If the context names a user, the state, which may come from outside,
+    cannot name another one.
     """
     sources = (runtime.context, state)
     for source in sources:
