@@ -513,6 +513,19 @@ def test_nothing_is_kept_of_an_incognito_session(memory):
     assert memory.scopes() == []
 
 
+def test_an_agent_may_have_no_memory_of_its_users(memory):
+    backend, agent = MemoryBackend(memory), {"_id": AGENT, "user_memory_enabled": False}
+    memory.remember(USER_SCOPE, "Anna is allergic to peanuts.")
+
+    async def live():
+        session = EdenSession("s1", ANNA).say("I live in Turin.")
+        assert await backend.form_memories(AGENT, session, agent)
+        return await backend.assemble_memory_context(EdenSession("s2", ANNA), agent, {"_id": ANNA})
+
+    assert asyncio.run(live()) == ""
+    assert {scope.get("user") for scope in memory.scopes() if "session" in scope} == {None}
+
+
 @pytest.mark.parametrize("session", [None, {"messages": []}, {"id": None}, EdenSession(None, ANNA)])
 def test_a_session_without_an_id_is_refused(memory, session):
     with pytest.raises(InputError, match="session has no id"):
