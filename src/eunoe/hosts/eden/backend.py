@@ -71,7 +71,10 @@ class MemoryBackend:
         return context.text
 
     async def maybe_form_memories(self, agent_id: Any, session: Any, agent: Any = None) -> bool:
-        """Keep the new messages of a session, and form memories if enough was said; return whether that was so."""
+        """Keep the new messages of a session, and form memories if enough was said; return whether this call formed some.
+
+        The memory forms by itself too, behind `observe`: then it was faster, and there is nothing left for this call.
+        """
         return await self._form(agent_id, session, agent, "", force=False)
 
     async def form_memories(
