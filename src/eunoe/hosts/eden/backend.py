@@ -71,7 +71,7 @@ class MemoryBackend:
         return context.text
 
     async def maybe_form_memories(self, agent_id: Any, session: Any, agent: Any = None) -> bool:
-        """Keep the new messages of a session, and form memories if enough was said; return whether this call formed some.
+        """Keep the new messages of a session, and form memories if enough was said; return whether it formed any.
 
         The memory forms by itself too, behind `observe`: then it was faster, and there is nothing left for this call.
         """
