@@ -66,8 +66,10 @@ def test_an_answer_that_is_none_is_an_error_that_does_not_repeat_it(answer: str)
 @pytest.mark.parametrize(
     "text",
     [
-        "Nothing to remember.", "NOTHING", "None.", "n/a", "null", "[]", "{}", "**Nothing worth remembering.**",
+        "Nothing to remember.", "NOTHING", "None.", "n/a", "null", "[]", "{}", "[{}]", '{"memories": []}',
+        '```json\n{\n  "memories": []\n}\n```', '{"title": "", "key_phrases": null}', "**Nothing worth remembering.**",
         "There is nothing worth remembering in this part.", "There's nothing to remember here.", "No memories.",
+        "There are no significant memories to record from this conversation.",
         "No new information was shared.", "No significant information worth remembering in this chunk.",
         "Nothing noteworthy was discussed in this part of the conversation.", "The text contains nothing new.",
         "Nichts zu merken.", "Es gibt nichts Wichtiges.", "Rien à retenir.", "Nada que recordar.",
@@ -85,6 +87,7 @@ def test_an_author_may_say_in_many_words_that_there_is_nothing(text: str) -> Non
         "Nothing was decided about the trip.", "Anna has nothing to remember her by.", "None of them came.",
         "No information about the hotel was given by Bob.", "Nothing is left of the old house.",
         "No facts about Rome were known to Anna.", "Nada Surf is a band.", "Rien ne va plus.", "無職です。",
+        '{"title": "Rome"}', "[1]", "Rome []",
     ],
 )  # fmt: skip
 def test_a_memory_of_nothing_is_a_memory(text: str) -> None:

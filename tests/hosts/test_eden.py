@@ -322,6 +322,10 @@ def test_a_memory_of_another_agent_is_not_taken_in(memory, tmp_path):
         (json.dumps({**SHARD, "max_facts_per_shard": {"$numberInt": "many"}}), "max_facts_per_shard is left out"),
         (json.dumps({**SHARD, "is_active": "yes"}), "is_active is left out"),
         (json.dumps({**SHARD, "extraction_prompt": "p" * 20_001}), "extraction_prompt is left out"),
+        (
+            json.dumps({"_id": "x", "agent_id": "a", "hash": "h", "scope": ["user"], "content": "c"}),
+            "scope is ['user']",
+        ),
         (json.dumps({"_id": "x", "memory_type": "dream", "content": "c"}), "'dream'"),
         (json.dumps({**USER, "last_updated_at": "yesterday"}), "last_updated_at is left out: 'yesterday' is no time"),
         (json.dumps({**USER, "last_updated_at": None, "createdAt": {"$date": "soon"}}), "createdAt is left out"),
@@ -506,6 +510,26 @@ def test_nothing_is_kept_of_an_incognito_session(memory):
         return await backend.assemble_memory_context(session, AGENT, ANNA)
 
     assert asyncio.run(live()) == ""
+    assert memory.scopes() == []
+
+
+def test_an_agent_may_have_no_memory_of_its_users(memory):
+    backend, agent = MemoryBackend(memory), {"_id": AGENT, "user_memory_enabled": False}
+    memory.remember(USER_SCOPE, "Anna is allergic to peanuts.")
+
+    async def live():
+        session = EdenSession("s1", ANNA).say("I live in Turin.")
+        assert await backend.form_memories(AGENT, session, agent)
+        return await backend.assemble_memory_context(EdenSession("s2", ANNA), agent, {"_id": ANNA})
+
+    assert asyncio.run(live()) == ""
+    assert {scope.get("user") for scope in memory.scopes() if "session" in scope} == {None}
+
+
+@pytest.mark.parametrize("session", [None, {"messages": []}, {"id": None}, EdenSession(None, ANNA)])
+def test_a_session_without_an_id_is_refused(memory, session):
+    with pytest.raises(InputError, match="session has no id"):
+        asyncio.run(MemoryBackend(memory).form_memories(AGENT, session))
     assert memory.scopes() == []
 
 

@@ -53,6 +53,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
+        self.wfile.flush()
+        if "X-Held" in headers:
+            self.server.release.wait(30)
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -70,6 +73,15 @@ def serve(good: Answer) -> Iterator[ModelServer]:
 def says(status: int, body: Any = "trouble", **headers: str) -> Answer:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     return lambda server, request: (status, content, {k.replace("_", "-"): v for k, v in headers.items()})
+
+
+def begins(body: bytes) -> Answer:
+    """Sends this, and no more until the server is released."""
+
+    def answer(server: ModelServer, request: dict[str, Any]) -> HttpReply:
+        return 200, body, {"Content-Length": str(len(body) + 1), "X-Held": "yes"}
+
+    return answer
 
 
 def hangs(server: ModelServer, request: dict[str, Any]) -> HttpReply:

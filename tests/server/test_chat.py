@@ -10,7 +10,7 @@ from typing import Any
 
 import openai
 import pytest
-from tests.llm.model_server import ModelServer, says, serve
+from tests.llm.model_server import ModelServer, begins, says, serve
 from tests.support.live_server import LiveServer, StartServer
 from tests.support.waiting import wait_until
 
@@ -106,6 +106,21 @@ def test_a_stream_passes_through_and_is_kept(door: LiveServer, model: ModelServe
     assert asked_of(model)[0]["stream"] is True
 
 
+def test_slow_streams_hold_up_nobody_and_what_is_broken_off_is_kept(door: LiveServer, model: ModelServer) -> None:
+    model.good, asked = begins(chunks("Not").partition(b"data: [DONE]")[0]), [user("I like tea.")]
+    chat = anna(door).chat.completions
+    slow = [chat.create(model="eunoe", messages=asked, stream=True, timeout=15) for _ in range(40)]
+    for stream in slow:
+        assert next(iter(stream)).choices[0].delta.content == "Not"
+    model.good = says(200, completion("Noted."))
+    reply = chat.create(model="eunoe", messages=[user("Hi")], timeout=15)
+    assert reply.choices[0].message.content == "Noted."
+    for stream in slow:
+        stream.close()
+    assert door.call("GET", "/v1/models", key=door.owner).status == 200
+    wait_until(lambda: "assistant: Not" in log(door, "user=anna"))
+
+
 def test_calls_of_tools_and_pictures_pass_through(door: LiveServer, model: ModelServer) -> None:
     call = {"id": "t1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     model.good = says(200, completion(None, tool_calls=[call]))
@@ -123,6 +138,22 @@ def test_calls_of_tools_and_pictures_pass_through(door: LiveServer, model: Model
     chat.create(model="eunoe", messages=answered, tools=tools)  # type: ignore[arg-type]
     assert asked_of(model)[1]["messages"] == answered
     keeps(door, "user: What is this?", "assistant: Noted.")
+
+
+def test_memory_never_fills_the_window_of_the_model(door: LiveServer, model: ModelServer) -> None:
+    memory = door.services.memory.blocking
+    memory.remember("user=anna", "Anna is allergic to peanuts.")
+    memory.remember("user=anna", "Anna pasted this: " + "word " * 50_000)
+    anna(door).chat.completions.create(model="eunoe", messages=[user("What must I not cook with?")])
+    (content,) = [each["content"] for each in asked_of(model)[0]["messages"]]
+    assert "allergic to peanuts" in content
+    assert len(content) < 12_000
+
+
+def test_a_message_without_content_passes_through(door: LiveServer, model: ModelServer) -> None:
+    door.services.memory.blocking.remember("user=anna", "Anna is allergic to peanuts.")
+    anna(door).chat.completions.create(model="eunoe", messages=[{"role": "user"}, user("Hi")])  # type: ignore[list-item]
+    assert "allergic to peanuts" in asked_of(model)[0]["messages"][0]["content"]
 
 
 def test_errors_of_the_model_pass_through(door: LiveServer, model: ModelServer) -> None:
@@ -157,6 +188,14 @@ def test_whose_memory_it_is(door: LiveServer) -> None:
         client(door, key).chat.completions.create(model="eunoe", messages=[user("Hi")])
     with pytest.raises(openai.PermissionDeniedError):
         client(door, key, **{"Eunoe-Scope": "user=eve"}).chat.completions.create(model="eunoe", messages=[user("Hi")])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_scope_with_an_umlaut_is_read_from_a_header(door: LiveServer, encoding: str) -> None:
+    named: Any = {"Eunoe-Scope": "session=s1/user=jürgen".encode(encoding)}
+    body = {"model": "eunoe", "messages": [user("I like jam.")]}
+    assert door.call("POST", "/v1/chat/completions", body, key=door.owner, headers=named).status == 200
+    keeps(door, "user: I like jam.", "assistant: Noted.", scope="session=s1/user=jürgen")
 
 
 @pytest.mark.parametrize("body", [{}, {"messages": []}, {"messages": "Hi"}, {"messages": [1]}, b"no JSON"])

@@ -30,7 +30,7 @@ TICKET = "# Slow search\n\nThe search for orders takes minutes.\n"
 PLAN = {"complete": False, "summary": "Find the query.", "next_prompt": "Find the slow query."}
 DONE = {
     "complete": True,
-    "summary": "The orders table got an index.",
+    "summary": "The orders table got an index",
     "next_prompt": "",
     "nothing_to_change": True,
 }

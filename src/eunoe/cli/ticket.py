@@ -36,6 +36,7 @@ from eunoe.tickets import (
 )
 from eunoe.tickets.memory import UnavailableMemory
 from eunoe.tickets.run_log import render_log
+from eunoe.tickets.ticket import as_sentence
 
 _EXIT_CODES: Final = {"completed": 0, "failed": 1, "cancelled": 130}
 _TERMINATED: Final = 143
@@ -98,7 +99,7 @@ def run(
         )
         with _cancel_on_signals(job):
             state = job.finish()
-    reason = output.one_line(f"{state.reason or state.summary} {state.evidence}")
+    reason = output.one_line(f"{as_sentence(state.reason or state.summary)} {state.evidence}")
     text = f"{state.outcome} in {output.quantity(len(state.turns), 'turn')}: {output.escape_controls(reason)}"
     text += f"\nlog: {state.log}"
     return Reply(_document(state), text, code=_EXIT_CODES.get(state.outcome, 1))

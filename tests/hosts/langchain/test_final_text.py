@@ -101,6 +101,7 @@ NATURAL_REPLIES = [
     "Done! The documentation for this module is complete, and 3 insights were saved.",
     "I could not store the second memory: the store says that its id stands for other words.",
     "Ich habe die Seite im Gedächtnis abgelegt.",
+    "# Summary\n\nI stored 2 memories.",
     "## Summary\n\n- wrote the page\n- stored one pattern",
     "Everything is in place. " * 30,
 ]

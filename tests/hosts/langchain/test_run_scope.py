@@ -58,6 +58,8 @@ def runtime(context: Any = None, thread: str | None = None) -> Any:
         ({"user_id": "ben"}, {"memory_scope": "project=kiln"}, None, "project=kiln"),
         ({"memory_scope": "user=ben"}, {"user_id": "anna"}, None, "user=anna"),
         ({"user_id": "anna"}, None, "t" * 512, f"thread={'t' * 512}/user=anna"),
+        ({"user_id": "anna", "thread_id": "t" * 513}, None, None, f"thread={sha256(b't' * 513).hexdigest()}/user=anna"),
+        ({"user_id": "anna"}, {"session_id": "s" * 513}, None, f"session={sha256(b's' * 513).hexdigest()}/user=anna"),
         ({"user_id": "anna"}, None, "t" * 513, f"thread={sha256(b't' * 513).hexdigest()}/user=anna"),
     ],
 )

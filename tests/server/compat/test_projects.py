@@ -88,6 +88,11 @@ def test_a_body_that_is_too_large_has_an_error_too(start_server: StartServer) ->
     assert (answer.status, answer.json["error"]) == (413, answer.json["detail"])
 
 
+def test_documents_may_be_as_long_as_other_texts(server: LiveServer) -> None:
+    answer = _call(server, "p1", "index", {"docs": [f"{number}: {'word ' * 50_000}" for number in range(6)]})
+    assert (answer.status, answer.json["count"]) == (200, 6)
+
+
 @pytest.mark.parametrize("change", [str.upper, str.title, str.lower])
 def test_a_uuid_is_one_project_in_all_letters(server: LiveServer, change: Callable[[str], str]) -> None:
     project = "7f9c24e8-3b12-4fef-91e0-56a2d5a0a3c1"

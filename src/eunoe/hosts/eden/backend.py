@@ -25,7 +25,8 @@ class MemoryBackend:
 
     A session of one user belongs to the user: it is `agent=.../session=.../user=...`. One of several users is
     `agent=.../session=...`, and nobody's own memory stands in its context. An incognito session is neither read nor
-    kept. What an agent learns from all its users is `agent=.../shard=agent`; the agent's `agent_memory_enabled` turns
+    kept. An agent whose `user_memory_enabled` is false has every session as one of several users. What an agent learns
+    from all its users is `agent=.../shard=agent`; the agent's `agent_memory_enabled` turns
     that on or off.
 
     Args:
@@ -62,14 +63,18 @@ class MemoryBackend:
         """
         if _is_incognito(session):
             return ""
-        scope = _scope_of(session, _id_of(agent, "agent"), user)
+        scope = _scope_of(session, agent, _id_of(agent, "agent"), user)
         said = [each for each in _messages_of(session) if each.get("role", "user") == "user"]
         question = str(said[-1]["content"]) if said else ""
-        context = await asyncio.to_thread(self.memory.context, scope, question, users=_users_of(session))
+        users = _users_of(session) if _remembers_users(agent) else []
+        context = await asyncio.to_thread(self.memory.context, scope, question, users=users)
         return context.text
 
     async def maybe_form_memories(self, agent_id: Any, session: Any, agent: Any = None) -> bool:
-        """Keep the new messages of a session, and form memories if enough was said; return whether that was so."""
+        """Keep the new messages of a session, and form memories if enough was said; return whether it formed any.
+
+        The memory forms by itself too, behind `observe`: then it was faster, and there is nothing left for this call.
+        """
         return await self._form(agent_id, session, agent, "", force=False)
 
     async def form_memories(
@@ -92,7 +97,7 @@ class MemoryBackend:
             shard = Scope(agent=name, shard=AGENT_SHARD)
             await asyncio.to_thread(self.memory.streams.configure, shard, "agent", is_active=enabled)
             self._agents[name] = enabled
-        scope = _scope_of(session, name, None)
+        scope = _scope_of(session, agent, name, None)
         messages = [{"role": "user", "content": text}] if text else _messages_of(session)
         await asyncio.to_thread(self.memory.observe, scope, messages)
         report = await asyncio.to_thread(self.memory.form, scope, force=force)
@@ -151,11 +156,15 @@ def _blocking(memory: Memory | AsyncMemory | None) -> Memory:
     return memory.blocking if isinstance(memory, AsyncMemory) else memory or default_memory()
 
 
-def _scope_of(session: Any, agent: str, user: Any) -> Scope:
+def _scope_of(session: Any, agent: Any, name: str, user: Any) -> Scope:
     """Whose a session is. `user` is who asks, where the session itself names nobody."""
     users = _users_of(session) or ([_id_of(user, "user")] if user is not None else [])
-    keys = {"agent": agent, "session": _id_of(session, "session")}
-    return Scope(**keys, user=users[0]) if len(users) == 1 else Scope(**keys)
+    keys = {"agent": name, "session": _id_of(session, "session")}
+    return Scope(**keys, user=users[0]) if len(users) == 1 and _remembers_users(agent) else Scope(**keys)
+
+
+def _remembers_users(agent: Any) -> bool:
+    return _field(agent, "user_memory_enabled") is not False
 
 
 def _users_of(session: Any) -> list[str]:
@@ -184,10 +193,9 @@ def _is_incognito(session: Any) -> bool:
 
 def _id_of(given: Any, name: str) -> str:
     """An id, or the id of an object that has one."""
-    for field in ("id", "_id"):
-        if (inner := _field(given, field)) is not None and not isinstance(given, str):
-            given = inner
-            break
+    ids = [found for field in ("id", "_id") if (found := _field(given, field)) is not None]
+    if ids or isinstance(given, Mapping) or hasattr(given, "id"):
+        given = ids[0] if ids else None
     if given is None or not str(given).strip():
         raise InputError(f"{name} has no id: pass Eden's object, or its id")
     return str(given)

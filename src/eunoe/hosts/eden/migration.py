@@ -324,7 +324,7 @@ def _read_scope(document: EdenDocument) -> Scope:
 def _read_own_scope(fields: Mapping[str, Any]) -> Scope:
     """Whose a document of memory2 is, as its `scope` and its ids say. A session of one user is that user's."""
     scope = unwrap(fields["scope"])
-    if scope not in _OWNERS:
+    if not isinstance(scope, str) or scope not in _OWNERS:
         raise InputError(f"scope is {scope!r:.40}: Eden has {', '.join(_OWNERS)}")
     names = ["agent_id", *_OWNERS[scope]]
     if scope == "session" and fields.get("user_id"):

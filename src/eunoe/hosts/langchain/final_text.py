@@ -31,8 +31,8 @@ _STORING: Final = _words(
 _PLAIN: Final = _words(
     "a about all also an and are as at been both everything facts fact fine for from good great has have here i id ids "
     "in information insight insights into is it its key let me my new now of ok okay on page pages perfect ready "
-    "record success successful successfully sure task text thank thanks that the them there these they this to was we "
-    "were will with ve s you your"
+    "record success successful successfully summary sure task text thank thanks that the them there these they this to "
+    "was we were will with ve s you your"
 )
 """Words that say nothing new in such a reply."""
 
@@ -71,12 +71,12 @@ def final_text_update(state: Mapping[str, Any], tools: Collection[str]) -> list[
 
 
 def is_page(text: str) -> bool:
-    """Whether a text begins with a heading of the first level.
+    """Whether a text begins with a heading of the first level, and does not only say that something was stored.
 
-    >>> is_page("Here it is:\\n\\n# The cart\\nIt adds."), is_page("## Done\\nStored.")
-    (True, False)
+    >>> is_page("Here it is:\\n\\n# The cart\\nIt adds."), is_page("## The cart"), is_page("# Summary\\nI stored it.")
+    (True, False, False)
     """
-    return _PAGE.match(text) is not None
+    return _PAGE.match(text) is not None and not _tells_of_a_write(text)
 
 
 def _is_long(text: str) -> bool:
@@ -98,7 +98,8 @@ def _only_stores(message: AnyMessage, tools: Collection[str]) -> bool:
 
 def _tells_of_a_write(text: str, known: Collection[str] = ()) -> bool:
     words = _words(text)
-    return not words or bool(words & _STORING and words <= _STORING | _PLAIN | set(known))
+    telling = {word for word in words if not word.isdecimal()}
+    return not words or bool(words & _STORING and telling <= _STORING | _PLAIN | set(known))
 
 
 def _without_text(message: AIMessage) -> AIMessage:

@@ -22,7 +22,7 @@ MAX_VALUES: Final = 1_000_000
 _QUESTION_BYTES: Final = 1024 * 1024
 _TEXT_PATHS: Final = (
     *("/v1/messages", "/v1/memories", "/v1/revisions", "/v1/corrections", "/v1/review", "/v1/extract"),
-    *("/v1/graph/", "/v1/chat/", "/mcp", "/compat/", "/api/"),
+    *("/v1/graph/", "/v1/chat/", "/v1/projects/", "/mcp", "/compat/", "/api/"),
 )
 """Here texts come in. What comes elsewhere is a question, ids or settings, and short."""
 _IMPORT_PATH: Final = "/v1/import"

@@ -6,11 +6,12 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
 from http.client import HTTPException, HTTPResponse
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 from fastapi import APIRouter, Header, Request
 from starlette.background import BackgroundTask
@@ -43,11 +44,15 @@ _OWN_MODEL: Final = "eunoe"
 """The name under which the server's own model is listed: a chat need not know its real one."""
 _CONVERSATION_KEYS: Final = ("session", "thread", "discussion")
 _ID_CHARACTERS: Final = 24
+_CONTEXT_TOKENS: Final = 2000
+"""The most that memory adds to a request, so that it never fills a model's window."""
 _MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
 _DATA: Final = b"data:"
 _log = logging.getLogger("eunoe.server")
 _unfinished: set[asyncio.Task[None]] = set()
-"""What is still to be kept of chats that were broken off."""
+"""What is still to be kept of chats that were streamed."""
+_threads: Final = ThreadPoolExecutor(256, thread_name_prefix="eunoe-chat")
+T = TypeVar("T")
 
 ScopeHeader = Annotated[str, Header(alias="Eunoe-Scope", description="Whose memory, if the key does not say it.")]
 
@@ -68,7 +73,8 @@ class Chat:
         if not places:
             return messages
         try:
-            context = await self.caller.async_memory.context(self.scope, message_text(messages[places[-1]]))
+            question = message_text(messages[places[-1]])
+            context = await self.caller.async_memory.context(self.scope, question, tokens=_CONTEXT_TOKENS)
         except AccessError:
             raise
         except EunoeError as error:
@@ -77,7 +83,7 @@ class Chat:
         recalled = context.text[len(context.static) :].strip()
         for place, text in ((places[-1], recalled), (places[0], context.static)):
             if text:
-                messages[place]["content"] = _with_text(text, messages[place]["content"])
+                messages[place]["content"] = _with_text(text, messages[place].get("content"))
         return messages
 
     async def keep(self, answer: str) -> None:
@@ -137,7 +143,7 @@ async def complete_chat(
         body["model"] = upstream.model
     body["messages"] = await chat.with_context()
     try:
-        answer = await asyncio.to_thread(upstream.open, body)
+        answer = await _wait_for(upstream.open, body)
     except EndpointError as error:
         if not error.status:
             raise LlmError(str(error)) from error
@@ -161,12 +167,20 @@ def _read_body(content: bytes) -> dict[str, Any]:
 def _find_owner(caller: Caller, named: str) -> Scope:
     """Whose memory it is: as the request names it, else as the key is bound."""
     if named:
-        return Scope.parse(named)
+        return Scope.parse(_header_text(named))
     if len(caller.key.scopes) == 1:
         return caller.key.scopes[0]
     if caller.key is OWNER:
         return default_scope()
     raise ScopeError("the key does not say whose memory it is: send the header Eunoe-Scope, such as user=anna")
+
+
+def _header_text(value: str) -> str:
+    """A header's words, whether they came as UTF-8 or, as browsers send them, as Latin-1."""
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError:
+        return value
 
 
 def _with_conversation(owner: Scope, messages: Sequence[Mapping[str, Any]]) -> Scope:
@@ -205,7 +219,7 @@ def _refusal(error: EndpointError) -> Response:
 async def _whole(answer: HTTPResponse, chat: Chat, kind: str) -> Response:
     try:
         with answer:
-            content = await asyncio.to_thread(answer.read, _MAX_ANSWER_BYTES + 1)
+            content = await _wait_for(answer.read, _MAX_ANSWER_BYTES + 1)
     except (OSError, HTTPException) as error:
         raise LlmError(f"the model's answer broke off: {type(error).__name__}") from error
     if len(content) > _MAX_ANSWER_BYTES:
@@ -215,22 +229,27 @@ async def _whole(answer: HTTPResponse, chat: Chat, kind: str) -> Response:
 
 
 async def _stream(answer: HTTPResponse, chat: Chat) -> AsyncIterator[bytes]:
-    """Pass lines on as they come, and keep the turn when they have ended."""
+    """Pass lines on as they come. What was said is kept behind them, also where the caller has gone, or the model."""
     texts: list[str] = []
-    has_ended = False
     try:
-        with answer:
-            while line := await asyncio.to_thread(answer.readline):
-                if line.startswith(_DATA):
-                    texts.append(_text_of(line[len(_DATA) :], "delta"))
-                yield line
-        has_ended = True
+        while line := await _wait_for(answer.readline):
+            if line.startswith(_DATA):
+                texts.append(_text_of(line[len(_DATA) :], "delta"))
+            yield line
     finally:
-        if not has_ended:  # the caller has gone, or the model: what was said stays said
-            task = asyncio.create_task(chat.keep("".join(texts)))
-            _unfinished.add(task)
-            task.add_done_callback(_unfinished.discard)
-    await chat.keep("".join(texts))
+        task = asyncio.create_task(_end(answer, chat, "".join(texts)))
+        _unfinished.add(task)
+        task.add_done_callback(_unfinished.discard)
+
+
+async def _end(answer: HTTPResponse, chat: Chat, text: str) -> None:
+    await chat.keep(text)
+    await _wait_for(answer.close)  # where a read still waits for the model, this waits for it
+
+
+def _wait_for(call: Callable[..., T], *arguments: Any) -> Awaitable[T]:
+    """Call the model in a thread of the chats' own: a slow one holds up no other work of the server."""
+    return asyncio.get_running_loop().run_in_executor(_threads, call, *arguments)
 
 
 def _text_of(content: bytes, part: str) -> str:
@@ -276,7 +295,7 @@ async def _answer_by_workflow(
     def respond(text: str) -> None:
         loop.call_soon_threadsafe(reply.put_nowait, text)
 
-    task, first = asyncio.ensure_future(asyncio.to_thread(run, respond)), asyncio.ensure_future(reply.get())
+    task, first = asyncio.ensure_future(_wait_for(run, respond)), asyncio.ensure_future(reply.get())
     await asyncio.wait([task, first], return_when=asyncio.FIRST_COMPLETED)
     text = first.result() if first.done() else (await task).text
     first.cancel()
