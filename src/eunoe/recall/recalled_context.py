@@ -146,7 +146,7 @@ def recall_for_message(
     for count in _search_limits(limit, room):
         lookups = (lookup_request(query, count, request.now, recipe, itself) for query in queries)
         choosers = [_choose(searcher, request, audience, static, lookup, superseded) for lookup in lookups]
-        builder, said = TextBuilder(room, style.root.separator), Sentences(static.sentences)
+        builder, said = TextBuilder(room, style.root.separator), choosers[0].said.copy()
         kept, is_full = _fill(builder, style, request, _with_passages(builder, choosers, limit), limit, said)
         if is_full or all(chooser.is_last for chooser in choosers):
             break
@@ -276,7 +276,9 @@ def _add(
     over = [atom for atom in candidate.superseded if atom.words in text]
     for atom in () if note.superseded else over:
         text = text.replace(atom.words, atom.words + atom.mark)
-    if not text or not builder.add(place._replace(text=style.note(replace(note, text=text), now))):
+    if not text or not builder.add(
+        place._replace(text=style.note(note if text == note.text else replace(note, text=text), now))
+    ):
         return False
     said.add(note.text, note.speaker)
     for atom in over:
@@ -306,7 +308,7 @@ class _Chooser:
         self._visible = audience.visible if request.sources else frozenset[Scope]()
         self._static = static
         self._message = normalize(request.message)
-        self._said = Sentences(static.sentences)
+        self.said = Sentences(static.sentences)
         self._formed = _texts_by_source(static.notes)
         shown = [
             hit for hit in result.hits if hit.scope in audience.visible and not _is_in_window(hit.record, audience)
@@ -349,7 +351,7 @@ class _Chooser:
     def _is_in_static(self, candidate: _Candidate) -> bool:
         """Word for word, sentence by sentence, or by the observations and facts that were formed from it."""
         note, hit = candidate.note, candidate.hit
-        if not self._said.new_part(note.text, note.speaker):
+        if not self.said.new_part(note.text, note.speaker):
             return True
         formed = self._formed.get((hit.scope, hit.id)) if hit.kind == "message" else None
         return bool(formed) and says_no_more(note.text, formed or ())

@@ -88,7 +88,7 @@ class Searcher:
                 recipe=recipe,
                 filter=request.filter,
                 now=request.now,
-                limit=max(depth, request.limit * (2 if any(scope.within for scope in asked) else 1) + _SPARE),
+                limit=max(depth, request.limit * (2 if len(owners) > len(asked) else 1) + _SPARE),
                 synonyms=synonyms,
                 model=model,
             )
@@ -169,7 +169,7 @@ class Searcher:
                 for place, seq, _, score, why in page
                 if seq in known
             ]
-            hits = [hit for scope, hit in found if _is_first(hit, scope, shown)]
+            hits = [hit for scope, hit in found if len(owners) == 1 or _is_first(hit, scope, shown)]
             yield from _fold_quotes(hits) if fold and len({hit.record.kind for hit in hits}) > 1 else hits
 
 

@@ -1,8 +1,10 @@
 """The sentences of a context: none stands in it twice."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from eunoe.recall.lookup_query import is_reaction
 from eunoe.recall.passages import GAP
@@ -20,24 +22,42 @@ _UNTIL_END: Final = re.compile(r" \(until \d{4}-\d\d-\d\d\)$")
 _INNER_END: Final = re.compile(r"[.!?…。！？\n].", re.DOTALL)  # noqa: RUF001
 
 
+class _Text(NamedTuple):
+    sentences: list[str]
+    asked: str
+    """The question that it answered, as it stands behind it."""
+    keys: list[tuple[str, ...]]
+    """Of each sentence."""
+
+
 class Sentences:
     """What was said, sentence by sentence: with the speaker's name, without it, and as a statement about them."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._known = set(known)
+        self._read: dict[tuple[str, str], _Text] = {}
+        """Texts are looked at several times on their way into a context."""
+
+    def copy(self) -> Sentences:
+        """The same so far; what was looked at need not be read again."""
+        copied = Sentences(self._known)
+        copied._read = self._read
+        return copied
 
     def keys(self) -> frozenset[str]:
         return frozenset(self._known)
 
     def add(self, text: str, speaker: str = "") -> None:
         for said in dict.fromkeys((text, _UNTIL_END.sub("", text))):
-            for sentence in _sentences(said)[0]:
-                self._known.update(_keys(sentence, speaker), [normalize(sentence.partition(": ")[2])])
+            read = self._look_at(said, speaker)
+            for sentence, keys in zip(read.sentences, read.keys, strict=True):
+                after_name = sentence.partition(": ")[2]
+                self._known.update(keys, [normalize(after_name)] if after_name else ())
 
     def new_part(self, text: str, speaker: str = "") -> str:
         """A text without the sentences that were said, with a mark in their place; "" if it says nothing else."""
-        sentences, asked = _sentences(text)
-        is_known = [not self._known.isdisjoint(_keys(sentence, speaker)) for sentence in sentences]
+        sentences, asked, keys = self._look_at(text, speaker)
+        is_known = [not self._known.isdisjoint(each) for each in keys]
         if not any(is_known):
             return text
         pairs = list(zip(sentences, is_known, strict=True))
@@ -52,6 +72,12 @@ class Sentences:
         part = self.new_part(text, speaker)
         self.add(text, speaker)
         return part
+
+    def _look_at(self, text: str, speaker: str) -> _Text:
+        if (text, speaker) not in self._read:
+            sentences, asked = _sentences(text)
+            self._read[text, speaker] = _Text(sentences, asked, [tuple(_keys(each, speaker)) for each in sentences])
+        return self._read[text, speaker]
 
 
 def _sentences(text: str) -> tuple[list[str], str]:

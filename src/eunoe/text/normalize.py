@@ -75,6 +75,8 @@ def normalize(text: str) -> str:
 
 def fold_case(text: str) -> str:
     """Return a text without case; "ß" stays, since "in Maßen" and "in Massen" are not the same."""
+    if "ß" not in text and "ẞ" not in text:
+        return text.casefold()
     return "ß".join(part.casefold() for part in text.replace("ẞ", "ß").split("ß"))
 
 
