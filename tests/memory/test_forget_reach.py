@@ -275,3 +275,12 @@ def test_an_agents_summary_that_shares_a_word_with_what_went_is_no_trace(memory:
     memory.observe(SESSION, {"role": "user", "content": "I love risotto.", "id": "m1"})
     memory.summaries.write("agent=cook/shard=facts", "Stir a risotto slowly and add stock by the ladle.")
     assert memory.forget(SESSION, "m1", verify=True).verified
+
+
+@pytest.mark.parametrize(("said", "written"), [("48,500", "48500"), ("48500", "48.500"), ("1 250 000", "1,250,000")])
+def test_a_number_is_found_however_its_digits_are_grouped(memory: Memory, said: str, written: str) -> None:
+    memory.observe(ANNA, {"role": "user", "content": f"I earn {said} euros a year.", "id": "m1"})
+    memory.summaries.write(ANNA, f"Anna likes tea. Her salary was {written} when she began.")
+    assert memory.forget(ANNA, "m1", verify=True).verified
+    (stream,) = memory.streams.list(user="anna")
+    assert stream.summary == "Anna likes tea."
