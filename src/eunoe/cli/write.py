@@ -20,7 +20,6 @@ from eunoe.cli.options import AtomOptions, ExactOption, IdArgument, OffOption, S
 from eunoe.display import output
 from eunoe.display.output import quantity
 from eunoe.errors import InputError
-from eunoe.memory.word_matches import find_words, full_id
 from eunoe.model.atom import parse_item
 from eunoe.model.message import Message, parse_message
 from eunoe.model.report import ForgetReport, Receipt
@@ -274,6 +273,8 @@ def _receipt_line(receipt: Receipt) -> str:
 
 def _find_words(memory: eunoe.Memory, scope: str, words: str, exact: bool) -> list[str]:
     """Show what has the words and, apart, what is merely alike; return the ids of the first."""
+    from eunoe.memory.word_matches import find_words, full_id  # loads the engine
+
     owner = Scope.of(scope)
     found, alike = find_words(memory, owner, words, exact=exact)
     for item in found:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from eunoe.errors import InputError, NotFoundError
-from eunoe.memory.word_matches import find_words, full_id
 from eunoe.model.hit import Hit
 from eunoe.model.message import Message
 from eunoe.model.record import Item
@@ -48,6 +47,8 @@ def _by_token(call: ToolCall) -> Answer:
 
 
 def _preview_words(call: ToolCall) -> Answer:
+    from eunoe.memory.word_matches import find_words  # loads the engine
+
     found, alike = find_words(call.memory, call.scope, call.text("words"), exact=call.is_exact)
     if not found and alike:
         shown = ", ".join(hit.id for hit in alike)
@@ -68,6 +69,8 @@ def _preview(call: ToolCall, items: list[Item], selection: dict[str, Any] | None
     rows = take_rows((hit_row(item, call.scope) for item in items[:_MAX_PREVIEW]), budget)
     if not rows:
         raise NotFoundError(f"nothing in {call.scope} matches: nothing was removed; recall shows what there is")
+    from eunoe.memory.word_matches import full_id
+
     selection = selection or {"ids": [full_id(item, call.scope) for item in items[: len(rows)]]}
     count = len(rows) if "ids" in selection else len(items)
     token = call.confirmation.create(call.caller.id, call.scope, selection, count)
