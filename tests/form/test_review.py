@@ -230,7 +230,9 @@ class TestKeeping:
 
     def test_the_old_one_may_be_forgotten_meanwhile(self, memory: Memory) -> None:
         old, new = move(memory)
-        assert memory.forget(ANNA, old, verify=True).verified
+        report = memory.forget(ANNA, old, verify=True)
+        assert report.atoms == (old,)
+        assert report.held_by  # the message that it came from
         assert [receipt.outcome for receipt in memory.review(ANNA, new)] == ["stored"]
         assert recalled(memory, "Where does Anna live?") == ["anna: I live in Rome now."]
 
