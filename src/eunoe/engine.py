@@ -46,7 +46,7 @@ from eunoe.records.scrubbing import scrub_if_due
 from eunoe.records.sessions import find_ended, note_messages
 from eunoe.records.status import read_status
 from eunoe.records.summaries import has_due_summary
-from eunoe.records.traces import Traces, find_held, find_traces, is_repeated_in, own_streams
+from eunoe.records.traces import Traces, find_held, find_traces, is_repeated_in, own_streams, shown_streams
 from eunoe.records.usage import UsageLog
 from eunoe.records.view_cache import ViewCache
 from eunoe.store.contract import Store
@@ -350,8 +350,9 @@ class Engine:
 
     def _find_traces(self, scopes: Sequence[Scope], removals: Sequence[Removal], bounds: Bounds) -> Traces:
         with self.store.reading():
-            streams = own_streams(self.store, scopes, bounds)
-        traces = find_traces(self.store, removals, streams, is_shared=bool(bounds.scopes))
+            own = own_streams(self.store, scopes, bounds)
+            shown = shown_streams(self.store, removals, bounds)
+        traces = find_traces(self.store, removals, own, shown, is_shared=bool(bounds.scopes))
         if is_repeated_in(removals, self.embedder.error):
             traces.places.append("the embedder's last error in status")
         for removal in removals:

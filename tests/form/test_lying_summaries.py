@@ -74,6 +74,8 @@ LIES = {
     "denied": lambda prompt: (
         everything(prompt).replace("is allergic", "is not allergic").replace("does not drink", "drinks")
     ),
+    "another verb": lambda prompt: everything(prompt).replace("is allergic to", "grows"),
+    "an order": lambda prompt: everything(prompt).replace("Anna is allergic to", "Give Anna"),
     "other numbers": lambda prompt: everything(prompt).replace("950", "590").replace("4711", "1174"),
     "other names": lambda prompt: everything(prompt).replace("Miso", "Momo").replace("peanuts", "walnuts"),
     "first words": lambda prompt: " ".join(" ".join(text.split()[:2]) for text in texts(prompt)),

@@ -99,6 +99,20 @@ def test_a_terse_turn_is_read_as_one_and_with_its_question(reader: TurnReader) -
     assert sentence.question.text == "where r u"
 
 
+THANKED = {
+    "Thanks! I can't eat shellfish.": "I can't eat shellfish.",
+    "Thanks! By the way, I can't eat shellfish.": "By the way, I can't eat shellfish.",
+    "Great idea! I don't drink alcohol though.": "I don't drink alcohol though.",
+    "Perfect. Thank you! My daughter is called Mia.": "My daughter is called Mia.",
+}
+
+
+@pytest.mark.parametrize("text", THANKED)
+def test_thanks_before_a_sentence_take_nothing_from_it(reader: TurnReader, text: str) -> None:
+    (sentence,) = kept(reader.read(to_assistant("Here you are.", text))[-1])
+    assert sentence.text == THANKED[text]
+
+
 def test_the_question_that_ends_a_terse_turn_is_left_out(reader: TurnReader) -> None:
     reading = reader.read(to_friend("so u sign", "since i was 6. ur folks alive?"))[-1]
     assert [sentence.text for sentence in reading.sentences] == ["since i was 6.", "ur folks alive?"]

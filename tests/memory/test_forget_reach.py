@@ -242,3 +242,45 @@ class TestEverything:
             memory.summaries.write("user=ben", LEARNED)
         assert reports[0] == reports[1]
         assert reports[0].verified
+
+
+SESSION = "agent=cook/session=s1/user=anna"
+SHOWN: dict[str, tuple[str, dict[str, object], str, str, bool]] = {
+    "the user's, in other words": (
+        SESSION,
+        {},
+        "agent=cook/user=anna",
+        "She has a passport and its number is C4 X9.",
+        False,
+    ),
+    "the user's, word for word": (SESSION, {}, "agent=cook/user=anna", f"She likes tea. Passport: {SECRET}.", True),
+    "a member's of a group": (GROUP, {"metadata": {"user": "anna"}}, "agent=cook/user=anna", f"Tea. {LEARNED}", True),
+    "the agent's": (SESSION, {}, "agent=cook/shard=facts", f"Guests like tea. Passport: {SECRET}.", False),
+}
+
+
+@pytest.mark.parametrize("place", SHOWN)
+def test_a_summary_by_hand_that_a_context_shows_beside_what_went_is_searched(memory: Memory, place: str) -> None:
+    source, message, scope, summary, is_gone = SHOWN[place]
+    memory.streams.configure("agent=cook/shard=facts", extraction_prompt="Facts.")
+    memory.observe(source, {"role": "user", "content": SAID, "id": "m1", **message})
+    memory.summaries.write(scope, summary)
+    report = memory.forget(source, "m1", verify=True)
+    assert report.verified is is_gone
+    assert [f"revisions.text of {scope}" in trace for trace in report.traces] == ([] if is_gone else [True])
+
+
+def test_an_agents_summary_that_shares_a_word_with_what_went_is_no_trace(memory: Memory) -> None:
+    memory.streams.configure("agent=cook/shard=facts", extraction_prompt="Facts.")
+    memory.observe(SESSION, {"role": "user", "content": "I love risotto.", "id": "m1"})
+    memory.summaries.write("agent=cook/shard=facts", "Stir a risotto slowly and add stock by the ladle.")
+    assert memory.forget(SESSION, "m1", verify=True).verified
+
+
+@pytest.mark.parametrize(("said", "written"), [("48,500", "48500"), ("48500", "48.500"), ("1 250 000", "1,250,000")])
+def test_a_number_is_found_however_its_digits_are_grouped(memory: Memory, said: str, written: str) -> None:
+    memory.observe(ANNA, {"role": "user", "content": f"I earn {said} euros a year.", "id": "m1"})
+    memory.summaries.write(ANNA, f"Anna likes tea. Her salary was {written} when she began.")
+    assert memory.forget(ANNA, "m1", verify=True).verified
+    (stream,) = memory.streams.list(user="anna")
+    assert stream.summary == "Anna likes tea."

@@ -53,9 +53,8 @@ class TestNotes:
         asked = "agent=cook/session=s1/user=anna"
         assert own.recall(asked, "tea").notes == ()
         assert own.list(asked).notes == ()
-        assert own.context(asked, "tea").notes == (
-            "nothing is stored in agent=cook/session=s1/tenant=acme/user=anna yet",
-        )
+        nothing = "nothing is stored in agent=cook/session=s1/tenant=acme/user=anna yet"
+        assert own.context(asked, "tea").notes == (nothing,)
         assert own.forget(asked, everything=True).notes == ()
 
     def test_nor_of_keys_as_older_stores_have_them(self, memory: Memory) -> None:

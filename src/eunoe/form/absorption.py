@@ -105,6 +105,8 @@ def _is_taken_in(atom: Atom, text: str, sentences: Sequence[str], names: Collect
 
 def _says(sentences: Sequence[str], statement: str, names: Collection[str], share: float = _MIN_KEY_SHARE) -> bool:
     """Whether sentences together say what a statement says, without denial. Whom all is about they need not name."""
+    if PATTERNS.vital.search(statement):
+        sentences = [part for part in sentences if PATTERNS.vital.search(part) or PATTERNS.avoided.search(part)]
     words, sources = " ".join(key_words(statement, names)), [Source(part, tuple(names)) for part in sentences]
     if not words or covered_share(words, sentences) < share or not is_borne_out(statement, sources):
         return False

@@ -75,6 +75,11 @@ def is_fragment(sentence: str) -> bool:
     return not _find_label(_simplify(sentence))[0]
 
 
+def is_small_talk(sentence: str) -> bool:
+    """Whether it opens as thanks, greetings and the like do."""
+    return bool(_PATTERNS.small_talk.match(_simplify(sentence)))
+
+
 def is_secret(sentence: str) -> bool:
     """Whether it speaks of a password or the like, which is better left in the log alone."""
     return bool(_PATTERNS.secret.search(_simplify(sentence)))

@@ -16,6 +16,7 @@ from eunoe.form.statements import (
     is_instruction,
     is_question,
     is_secret,
+    is_small_talk,
     is_unfit,
     is_vital,
     read_statement,
@@ -232,13 +233,16 @@ def _kind_inputs(before: Turn | None, turn: Turn, has_agent: bool, is_group: boo
 
 
 def _join_terse(texts: Sequence[str]) -> list[str]:
-    """The sentences of a turn; those of a short one as one, without the questions that end it."""
-    ends = len(texts)
+    """The sentences of a turn; those of a short one as one, without thanks before them and questions that end it."""
+    starts, ends = 0, len(texts)
     while ends > 1 and is_question(texts[ends - 1]):
         ends -= 1
-    first = " ".join(texts[:ends])
-    is_short = ends > 1 and word_count(first) <= _MAX_TERSE_WORDS and not any(map(is_question, texts[:ends]))
-    return [first, *texts[ends:]] if is_short and any(map(is_fragment, texts[:ends])) else list(texts)
+    while starts < ends - 1 and word_count(texts[starts]) <= _MAX_BARE_WORDS and is_small_talk(texts[starts]):
+        starts += 1
+    said = texts[starts:ends]
+    joined = " ".join(said)
+    is_short = len(said) > 1 and word_count(joined) <= _MAX_TERSE_WORDS and not any(map(is_question, said))
+    return [*texts[:starts], joined, *texts[ends:]] if is_short and any(map(is_fragment, said)) else list(texts)
 
 
 def _weigh_alone(sentence: Sentence) -> Sentence:

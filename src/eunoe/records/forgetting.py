@@ -18,7 +18,7 @@ from eunoe.model.record import Record
 from eunoe.model.report import ForgetReport
 from eunoe.model.scope import Scope
 from eunoe.model.source import SourcePlace, source_place
-from eunoe.model.turn import speaking_user, user_named_by
+from eunoe.model.turn import speaking_user, speaking_users, user_named_by
 from eunoe.model.validation import show
 from eunoe.records.fingerprints import (
     id_identity,
@@ -267,11 +267,16 @@ def _add_selected(store: Store, reach: Reach, scopes: Sequence[Scope], selection
 
 
 def _add_shown(store: Store, reach: Reach, bounds: Bounds) -> set[int]:
-    """Add the streams of the same user, within bounds, that a context of what fell shows: their summaries may say it.
+    """Add the streams of the same users, within bounds, that a context of what fell shows: their summaries may say it.
     Return their numbers."""
     reader = SettingsReader(store)
-    scopes = [stream.scope for stream in reach.streams() if "user" in stream.scope.pairs and reach.fallen(stream)]
-    targets = {target.scope for scope in scopes for target in reader.targets(scope) if target.user}
+    fallen = [(stream.scope, records) for stream in reach.streams() if (records := reach.fallen(stream))]
+    targets = {
+        target.scope
+        for scope, records in fallen
+        for target in reader.targets(scope, speaking_users(records, scope))
+        if target.user
+    }
     shown = [stream for scope in targets if bounds.covers(scope) and (stream := store.stream(scope))]
     for stream in shown:
         reach.add(stream, ())

@@ -19,6 +19,8 @@ _PAGE = 200
 _STEM_CHARACTERS = 3
 """A stem may end in other letters than its words; so many of its first are in each of them."""
 _WORD = re.compile(r"\w")
+_DIGIT_GROUP = re.compile(r"(?<=\d)[,.'\u00a0\u202f ](?=\d{3}(?!\d))")
+"""What stands between the digits of one number, as in 48,500."""
 
 
 def cut_forgotten(store: Store, stream: StreamState, texts: Sequence[str]) -> list[int]:
@@ -42,18 +44,18 @@ def find_forgotten(
     parts = list(dict.fromkeys(part for summary in summaries for part in _split(summary)))
     if not parts or not texts:
         return {}
-    gone = content_terms("\n".join(texts)) - content_terms(" ".join(stream.scope.pairs.values()))
+    gone = _terms("\n".join(texts)) - _terms(" ".join(stream.scope.pairs.values()))
     telling = set().union(*map(_telling_terms, texts))
-    terms = {part: content_terms(part) for part in parts}
+    terms = {part: _terms(part) for part in parts}
     phrases = [text for text in texts if len(text) >= MIN_PHRASE_CHARACTERS]
     repeated = {part: [text for text in phrases if text in part] for part in parts}
     alone = {term for own in terms.values() for term in own & gone}
     unsaid = {text for found in repeated.values() for text in found}
     for record in all_items(store, ItemQuery(stream.id), _PAGE) if alone or unsaid else ():
         words = f"{record.text}\n{record.caption}"
-        folded = fold(words)
+        folded = fold(_with_whole_numbers(words))
         if any(term[: max(_STEM_CHARACTERS, len(term) - _STEM_CHARACTERS)] in folded for term in alone):
-            alone -= content_terms(words)
+            alone -= _terms(words)
         unsaid = {text for text in unsaid if text not in words}
         if not (alone or unsaid):
             return {}
@@ -66,11 +68,20 @@ def find_forgotten(
     return {part: is_sure(part, own) for part, own in found.items() if own or not unsaid.isdisjoint(repeated[part])}
 
 
+def _terms(text: str) -> set[str]:
+    return content_terms(_with_whole_numbers(text))
+
+
+def _with_whole_numbers(text: str) -> str:
+    """A text, and it once more with each number as one word."""
+    return f"{text}\n{_DIGIT_GROUP.sub('', text)}" if _DIGIT_GROUP.search(text) else text
+
+
 def _telling_terms(text: str) -> set[str]:
     """Terms of names and numbers: what is capitalised, but for the first word, and what has a digit."""
     named = (token for token in text.split()[1:] if token.lstrip("\"'(")[:1].isupper())
-    numbers = (term for term in content_terms(text) if any(map(str.isdigit, term)))
-    return content_terms(" ".join(named)).union(numbers)
+    numbers = (term for term in _terms(text) if any(map(str.isdigit, term)))
+    return _terms(" ".join(named)).union(numbers)
 
 
 def _split(text: str) -> Iterator[str]:

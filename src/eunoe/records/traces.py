@@ -8,7 +8,9 @@ from eunoe.model.bounds import Bounds
 from eunoe.model.record import Record
 from eunoe.model.scope import Scope
 from eunoe.model.source import SourcePlace
+from eunoe.model.turn import speaking_users
 from eunoe.records.forgetting import Forgotten, Held, Removal
+from eunoe.records.streams import SettingsReader
 from eunoe.records.summary_words import MIN_PHRASE_CHARACTERS, find_forgotten
 from eunoe.store.contract import Store, all_items, streams_of
 from eunoe.store.query import ItemQuery
@@ -83,6 +85,20 @@ def own_streams(store: Store, scopes: Sequence[Scope], bounds: Bounds) -> dict[i
     return {stream.id: stream for stream in streams if bounds.covers(stream.scope)}
 
 
+def shown_streams(store: Store, removals: Sequence[Removal], bounds: Bounds) -> dict[int, StreamState]:
+    """The streams that a context of what went shows, by their numbers."""
+    reader = SettingsReader(store)
+    targets = {
+        target.scope
+        for removal in removals
+        if removal.records
+        for scope in [removal.stream.scope]
+        for target in reader.targets(scope, speaking_users(removal.records, scope))
+    }
+    found = (store.stream(scope) for scope in targets if bounds.covers(scope))
+    return {stream.id: stream for stream in found if stream}
+
+
 def _find_standing(store: Store, places: Iterable[SourcePlace]) -> set[SourcePlace]:
     found = set()
     for scope, id in places:
@@ -118,7 +134,11 @@ def _find_elsewhere(
 
 
 def find_traces(
-    store: Store, removals: Sequence[Removal], streams: Mapping[int, StreamState], is_shared: bool = False
+    store: Store,
+    removals: Sequence[Removal],
+    own: Mapping[int, StreamState],
+    shown: Mapping[int, StreamState],
+    is_shared: bool = False,
 ) -> Traces:
     """Where something that should be gone was found. Words that another memory still holds are not a trace, nor are
     the names of another memory and the fingerprints of a tombstone.
@@ -142,18 +162,23 @@ def find_traces(
             places = [] if is_shared else [each for each in places if _is_in_table([each]) and each not in _HELD_IN]
             places += _summaries_with(store, removals, text)
         traces += [f"{place}: {text[:40]!r}" for place in places]
-    traces += _doubtful_summaries(store, removals, streams)
+    traces += _doubtful_summaries(store, removals, own, shown)
     return Traces(list(dict.fromkeys(traces + _name_traces(store, removals, is_shared))), held)
 
 
-def _doubtful_summaries(store: Store, removals: Sequence[Removal], streams: Mapping[int, StreamState]) -> list[str]:
-    """Summaries of the scopes that were named which say something of what is gone, or may."""
+def _doubtful_summaries(
+    store: Store, removals: Sequence[Removal], own: Mapping[int, StreamState], shown: Mapping[int, StreamState]
+) -> list[str]:
+    """Summaries of the scopes that were named, or that are shown with them, which say something of what is gone, or
+    may. What others feed too, such as an agent's shard, counts only where it surely does."""
     gone, parts = _texts(removals), []
     with store.reading():
-        for stream in streams.values():
+        for stream in {**shown, **own}.values():
             texts = [record.text for record in store.load(RevisionRecord, stream=stream.id)]
             found = find_forgotten(store, stream, texts, gone)
-            parts += [f"revisions.text of {stream.scope}: {part[:40]!r}" for part in found]
+            is_strict = stream.id in own or "user" in stream.scope.pairs
+            doubtful = [part for part, is_sure in found.items() if is_sure or is_strict]
+            parts += [f"revisions.text of {stream.scope}: {part[:40]!r}" for part in doubtful]
     return parts
 
 

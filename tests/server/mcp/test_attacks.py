@@ -146,6 +146,12 @@ async def test_huge_texts_are_refused(connect: Connect, memory):
         assert await refusal(client, "recall", query="x", limit=10**9)
 
 
+@pytest.mark.parametrize(("name", "field"), [("recall", "query"), ("context", "message"), ("forget", "words")])
+async def test_a_huge_question_is_not_asked(connect: Connect, name, field):
+    async with connect() as client:
+        assert "pass at most 1,000,000" in await refusal(client, name, **{field: "tea " * 250_001})
+
+
 async def test_an_unexpected_fault_says_nothing_of_its_inside(connect: Connect, memory, monkeypatch, caplog):
     def fail(*args: object, **options: object) -> None:
         raise RuntimeError("secret path /home/anna")

@@ -9,6 +9,8 @@ from eunoe.model.validation import check_text, show
 
 _TYPES: Final[Mapping[str, Any]] = {"string": str, "integer": int, "boolean": bool, "array": list, "object": dict}
 _NUMBER: Final = re.compile(r"-?[0-9]{1,15}")
+_MAX_CHARACTERS: Final = 1_000_000
+"""Of a text, as over HTTP: while a longer question is read, everybody else waits."""
 _TRUTHS: Final = {"true": True, "false": False}
 
 
@@ -71,5 +73,6 @@ def _check_string(place: str, schema: Mapping[str, Any], value: str) -> None:
     choices = schema.get("enum")
     if choices and value not in choices:
         raise InputError(f"{place} is {show(value)}: pass one of {', '.join(choices)}")
-    if len(value) > schema.get("maxLength", len(value)):
-        raise InputError(f"{place} has {len(value):,} characters: pass at most {schema['maxLength']:,}")
+    most = schema.get("maxLength", _MAX_CHARACTERS)
+    if len(value) > most:
+        raise InputError(f"{place} has {len(value):,} characters: pass at most {most:,}")

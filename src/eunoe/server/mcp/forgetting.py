@@ -48,7 +48,7 @@ def _by_token(call: ToolCall) -> Answer:
 
 
 def _preview_words(call: ToolCall) -> Answer:
-    from eunoe.memory.word_matches import find_words  # loads numpy: the first answer does not wait for it
+    from eunoe.memory.word_matches import find_words  # loads the engine
 
     found, alike = find_words(call.memory, call.scope, call.text("words"), exact=call.is_exact)
     if not found and alike:
