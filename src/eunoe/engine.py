@@ -227,7 +227,7 @@ class Engine:
             keep = replace_atoms if replace else atoms.keep_atoms
             receipts = keep(self.store, stream, items, batch, utc_now(), again)
             self._keep_reviewed(stream, [receipt.id for receipt in receipts if receipt.outcome == "duplicate"])
-            has_new = bool(self.background) and any(atom.kind == "observation" for atom in items)
+            has_new = bool(self._form) and any(atom.kind == "observation" for atom in items)
             is_due = has_new and has_due_summary(self.store, streams.SettingsReader(self.store, stream), stream)
         self.pending.note_write(has_all_vectors=all(receipt.embedded for receipt in receipts))
         if is_due and self.background:

@@ -103,7 +103,7 @@ def test_every_verb_gives_the_same(
     tmp_path: Path, restart_ids: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with eunoe.open(tmp_path / "one.db", embedder=embed, llm="none") as memory:
+    with eunoe.open(tmp_path / "one.db", embedder=embed, llm="none", form=False) as memory:
         here = run_script(memory)
     restart_ids()
     config = ServerConfig(target=str(tmp_path / "two.db"), port=0, embedder=embed, llm="none", worker=False)

@@ -108,7 +108,7 @@ def test_a_scope_may_have_keys_like_options(live: LiveServer, key: str) -> None:
 
 
 def test_a_user_is_seen_with_everything_within(live: LiveServer) -> None:
-    talk = "session=s1/user=within"
+    talk = "session=within/user=within"
     said = live.call("POST", "/v1/messages", {"scope": talk, "messages": ["Hello."]}, key=live.owner)
     [receipt] = said.json["receipts"]
     items = [{"text": "Said in a talk.", "id": "m", "source": [receipt["id"]], "pinned": True}]
@@ -119,7 +119,7 @@ def test_a_user_is_seen_with_everything_within(live: LiveServer) -> None:
         found = _get(live, "/inspector/item", live.owner, scope=scope, id="m").json
         assert (found["item"]["scope"], len(found["versions"]), found["access"]["times"]) == (talk, 1, 0)
         assert [source["item"]["text"] for source in found["sources"]] == ["Hello."]
-    assert _get(live, "/inspector/glance", live.owner, scope="session=s1/*").json["scopes"] == [talk]
+    assert _get(live, "/inspector/glance", live.owner, scope="session=within/*").json["scopes"] == [talk]
 
 
 def _get(live: LiveServer, path: str, key: str, **query: str) -> Any:
