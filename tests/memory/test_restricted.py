@@ -216,6 +216,15 @@ class TestForgetting:
         with pytest.raises(NotFoundError):
             memory.get(SHARD, "f1")
 
+    def test_what_a_session_feeds_out_of_reach_is_called_unsearched(self, memory: Memory) -> None:
+        memory.streams.configure(SHARD)
+        memory.observe(TALK, {"content": "My passport is C4 X9.", "id": "m1"})
+        memory.summaries.write(SHARD, "Passport: C4 X9.")
+        report = memory.restricted(scopes=ANNA).forget(TALK, "m1", verify=True)
+        assert (report.verified, report.traces) == (False, ())
+        assert "out of reach" in report.unsearched[0]
+        assert SHARD not in str(report)
+
     def test_a_person_is_forgotten_within_reach_only(self, memory: Memory) -> None:
         for tenant in ("acme", "bolt"):
             memory.restricted(tenant).remember(ANNA, "Ben likes tea.", people=["Ben"], id="b")

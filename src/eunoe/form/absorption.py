@@ -62,21 +62,20 @@ def find_unfounded(text: str, task: SummaryTask) -> list[str]:
     atoms = (*task.observations, *task.untrue, *task.absorbed)
     given = [Source(atom.text, tuple(names), atom.time or atom.recorded) for atom in atoms]
     given.append(Source(without_headings(task.summary), tuple(names)))
-    said = [sentence for source in given for sentence in split_sentences(source.text)]
+    sentences = [sentence for source in given for sentence in split_sentences(source.text)]
+    said = _as_said(sentences, names, _without_superseded(sentences, task.observations))
     own = [part for part in split_sentences(without_headings(text)) if part not in known]
-    return [part for part in own if not is_translated(part, known, task) and not _is_founded(part, given, said, names)]
+    return [part for part in own if not is_translated(part, known, task) and not _is_founded(part, given, said)]
 
 
-def _is_founded(statement: str, given: Sequence[Source], said: Sequence[str], names: Collection[str]) -> bool:
+def _is_founded(statement: str, given: Sequence[Source], said: Sequence[Said]) -> bool:
     """Whether a sentence and each clause of it is said. An order needs more of its words."""
     findings = [compare(part, given) for part in split_clauses(statement)]
     if any(finding.size and not finding.found for finding in findings) or not is_borne_out(statement, given):
         return False
     if is_instruction(without_speaker(statement)) and compare(statement, given).share < _MIN_KEY_SHARE:
         return False
-    return not _says_otherwise(statement, said, names) and (
-        len(findings) > 1 or not _is_pieced_together(statement, given)
-    )
+    return not find_doubt(statement, said) and (len(findings) > 1 or not _is_pieced_together(statement, given))
 
 
 def _is_pieced_together(statement: str, given: Sequence[Source]) -> bool:
@@ -86,8 +85,10 @@ def _is_pieced_together(statement: str, given: Sequence[Source]) -> bool:
     return best.size <= _MAX_SIZE and any(finding.found - best.found for finding in findings)
 
 
-def _says_otherwise(statement: str, sentences: Sequence[str], names: Collection[str]) -> bool:
-    return bool(find_doubt(statement, [Said(part, frozenset(map(fold, names))) for part in sentences]))
+def _as_said(sentences: Sequence[str], names: Collection[str], holding: Collection[str]) -> list[Said]:
+    """Sentences, of which those that still hold leave a claim no other verb and no past."""
+    folded = frozenset(map(fold, names))
+    return [Said(part, folded, is_statement=part in holding) for part in sentences]
 
 
 def _without_superseded(sentences: Sequence[str], observations: Sequence[Atom]) -> list[str]:
@@ -110,7 +111,7 @@ def _says(sentences: Sequence[str], statement: str, names: Collection[str], shar
     words, sources = " ".join(key_words(statement, names)), [Source(part, tuple(names)) for part in sentences]
     if not words or covered_share(words, sentences) < share or not is_borne_out(statement, sources):
         return False
-    return not _says_otherwise(statement, sentences, names)
+    return not find_doubt(statement, _as_said(sentences, names, sentences))
 
 
 def _common_names(task: SummaryTask) -> frozenset[str]:

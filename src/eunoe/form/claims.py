@@ -1,8 +1,8 @@
 """What a claim says otherwise than the sentence that it took its words from.
 
-`evidence` asks whether the words of a claim are there. Here it is asked whether they say the same: who, whether or not,
-whether really, how often, and which number or name belongs to what. Nothing is found where a claim has too few words of
-any one sentence to tell.
+`evidence` asks whether the words of a claim are there. Here it is asked whether they say the same: who, what it does,
+whether or not, whether really, how often, and which number or name belongs to what. Nothing is found where a claim has
+too few words of any one sentence to tell.
 """
 
 import re
@@ -38,6 +38,8 @@ class Said(NamedTuple):
     """The words of what the speaker is called, folded. Empty if nobody speaks."""
     answer: str = ""
     """What another one said next."""
+    is_statement: bool = False
+    """Whether it is a statement that holds, of a memory or a summary, and no turn."""
 
 
 def find_doubt(claim: str, said: Sequence[Said], people: Iterable[str] = ()) -> str:
@@ -104,7 +106,7 @@ class _Pair:
         if self._said.text.rstrip().endswith("?"):
             checks = _QUESTION_CHECKS if checks else ()
         elif common >= _MIN_OPPOSED_SHARE * size:
-            checks = (_OPPOSITE_CHECK, *checks)
+            checks = (*(_STATEMENT_CHECKS if self._said.is_statement else ()), _OPPOSITE_CHECK, *checks)
         return next((name for name, check in checks if check(self)), "")
 
     def _shared(self, text: str) -> frozenset[str]:
@@ -144,14 +146,23 @@ class _Pair:
 
     def is_over(self) -> bool:
         """Whether the claim makes a present of what was."""
-        if _PATTERNS.past.search(self._claim):
+        return _is_over(self._claim, self._taken())
+
+    def is_ended(self) -> bool:
+        """Whether the claim makes a past of what is."""
+        return _PATTERNS.perfect.search(self._claim) is None and _is_over(self._taken(), self._claim)
+
+    def is_pretended(self) -> bool:
+        return bool(_PATTERNS.pretended.search(self._claim)) != bool(_PATTERNS.pretended.search(self._said.text))
+
+    def has_other_verb(self) -> bool:
+        """Whether both begin with who does it, and neither has the verb of the other or one like it."""
+        texts = self._claim, self._said.text
+        if self._own.spoken != ENGLISH or len(split_clauses(self._said.text)) > 1:
             return False
-        taken, claimed = _words(self._taken()), _words(self._claim)
-        past = {stem(word) for word in taken if word.endswith("ed")}
-        now = {stem(word) for word in claimed if word.endswith("s")}
-        shifts = [("was", "is"), ("were", "are"), ("had", "has"), ("was", "'s"), ("was", "has")]
-        is_shifted = bool(past & now) or any(before in taken and after in claimed for before, after in shifts)
-        return is_shifted or bool(_PATTERNS.over.search(self._taken()))
+        verbs, words = [_verb(text) for text in texts], [list(map(stem, _words(text))) for text in texts]
+        pairs = [(verb, word) for verb, other in zip(verbs, words[::-1], strict=True) for word in other]
+        return all(verbs) and not any(word in _like(verb) or word.startswith(f"{verb:_<4}") for verb, word in pairs)
 
     def is_of_other(self) -> bool:
         """Whether it is told of the speaker what was said of somebody else, or the other way round."""
@@ -234,6 +245,11 @@ class _Pair:
         return bool(self._said.answer.strip())
 
 
+_STATEMENT_CHECKS: Final[tuple[tuple[str, Callable[[_Pair], bool]], ...]] = (
+    ("verb", _Pair.has_other_verb),
+    ("unreal", _Pair.is_pretended),
+    ("past", _Pair.is_ended),
+)
 _OPPOSITE_CHECK: Final = ("opposite", _Pair.is_opposite)
 _CLOSE_CHECKS: Final[tuple[tuple[str, Callable[[_Pair], bool]], ...]] = (
     ("polarity", _Pair.is_denied),
@@ -251,6 +267,39 @@ _QUESTION_CHECKS: Final[tuple[tuple[str, Callable[[_Pair], bool]], ...]] = (
     ("question", _Pair.is_only_asked),
     ("answer", _Pair.is_answered_otherwise),
 )
+
+
+def _is_over(present: str, past: str) -> bool:
+    """Whether a text that tells no past tells as a present what another one tells as over."""
+    if _PATTERNS.past.search(present):
+        return False
+    before, now = _words(past), _words(present)
+    shifts = [("was", "is"), ("were", "are"), ("had", "has"), ("was", "'s"), ("was", "has")]
+    ended = {stem(word) for word in before if word.endswith("ed")}
+    is_shifted = bool(ended & {stem(word) for word in now if word.endswith("s")})
+    return (
+        is_shifted or any(one in before and other in now for one, other in shifts) or bool(_PATTERNS.over.search(past))
+    )
+
+
+def _verb(text: str) -> str:
+    """The stem of the word behind the name or the pronoun that a sentence begins with; "" if there is none."""
+    match = _PATTERNS.verb.match(text)
+    return stem(fold(match["verb"])) if match else ""
+
+
+def _like(verb: str) -> frozenset[str]:
+    """The stems that may stand for a verb: for what is behind a "/" those before it, else all of its line."""
+    same = frozenset([verb])
+    for first, others in _alike():
+        same |= first | others if verb in first else first if verb in others else frozenset()
+    return same
+
+
+@cache
+def _alike() -> list[tuple[frozenset[str], frozenset[str]]]:
+    lines = (line.partition("/") for line in _PATTERNS.content["words"]["alike"].strip().splitlines())
+    return [(frozenset(map(stem, one.split())), frozenset(map(stem, other.split()))) for one, _, other in lines]
 
 
 def _is_mixed(

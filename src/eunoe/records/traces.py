@@ -48,6 +48,7 @@ def find_held(
     same. Whoever is bound is told nothing of what is beyond, nor whether it is there."""
     with store.reading():
         origins = _find_standing(store, [place for place in forgotten.origins if bounds.covers(place[0])])
+        shown = _shown_scopes(store, forgotten.removals)
         own = others = set[SourcePlace]()
         if traces and (texts := _texts(forgotten.removals)):
             same = {normalize(text) for text in texts}
@@ -62,7 +63,9 @@ def find_held(
     places = defaultdict[Scope, list[str]](list)
     for scope, id in sorted(origins | own | others, key=lambda place: (place[0].text, place[1])):
         places[scope].append(id)
-    is_unreached = forgotten.is_unreached or any(not bounds.covers(scope) for scope, _ in forgotten.origins)
+    is_unreached = forgotten.is_unreached or not all(
+        map(bounds.covers, [*(scope for scope, _ in forgotten.origins), *shown])
+    )
     return Held({scope: tuple(ids) for scope, ids in places.items()}, bool(origins | own), is_unreached)
 
 
@@ -87,16 +90,20 @@ def own_streams(store: Store, scopes: Sequence[Scope], bounds: Bounds) -> dict[i
 
 def shown_streams(store: Store, removals: Sequence[Removal], bounds: Bounds) -> dict[int, StreamState]:
     """The streams that a context of what went shows, by their numbers."""
+    found = (store.stream(scope) for scope in _shown_scopes(store, removals) if bounds.covers(scope))
+    return {stream.id: stream for stream in found if stream}
+
+
+def _shown_scopes(store: Store, removals: Sequence[Removal]) -> set[Scope]:
+    """What a context of what went shows, whether or not anything is stored there."""
     reader = SettingsReader(store)
-    targets = {
+    return {
         target.scope
         for removal in removals
         if removal.records
         for scope in [removal.stream.scope]
         for target in reader.targets(scope, speaking_users(removal.records, scope))
     }
-    found = (store.stream(scope) for scope in targets if bounds.covers(scope))
-    return {stream.id: stream for stream in found if stream}
 
 
 def _find_standing(store: Store, places: Iterable[SourcePlace]) -> set[SourcePlace]:
