@@ -86,7 +86,7 @@ def _is_pieced_together(statement: str, given: Sequence[Source]) -> bool:
 
 
 def _as_said(sentences: Sequence[str], names: Collection[str], holding: Collection[str]) -> list[Said]:
-    """Sentences, of which those that still hold leave a claim no other verb and no past."""
+    """Sentences, of which those that still hold leave a claim no past and no pretence."""
     folded = frozenset(map(fold, names))
     return [Said(part, folded, is_statement=part in holding) for part in sentences]
 

@@ -1,8 +1,8 @@
 """What a claim says otherwise than the sentence that it took its words from.
 
-`evidence` asks whether the words of a claim are there. Here it is asked whether they say the same: who, what it does,
-whether or not, whether really, how often, and which number or name belongs to what. Nothing is found where a claim has
-too few words of any one sentence to tell.
+`evidence` asks whether the words of a claim are there. Here it is asked whether they say the same: who, whether or not,
+whether really, how often, and which number or name belongs to what. Nothing is found where a claim has too few words of
+any one sentence to tell.
 """
 
 import re
@@ -155,15 +155,6 @@ class _Pair:
     def is_pretended(self) -> bool:
         return bool(_PATTERNS.pretended.search(self._claim)) != bool(_PATTERNS.pretended.search(self._said.text))
 
-    def has_other_verb(self) -> bool:
-        """Whether both begin with who does it, and neither has the verb of the other or one like it."""
-        texts = self._claim, self._said.text
-        if self._own.spoken != ENGLISH or len(split_clauses(self._said.text)) > 1:
-            return False
-        verbs, words = [_verb(text) for text in texts], [list(map(stem, _words(text))) for text in texts]
-        pairs = [(verb, word) for verb, other in zip(verbs, words[::-1], strict=True) for word in other]
-        return all(verbs) and not any(word in _like(verb) or word.startswith(f"{verb:_<4}") for verb, word in pairs)
-
     def is_of_other(self) -> bool:
         """Whether it is told of the speaker what was said of somebody else, or the other way round."""
         taken, names = self._taken(), self._said.names
@@ -246,7 +237,6 @@ class _Pair:
 
 
 _STATEMENT_CHECKS: Final[tuple[tuple[str, Callable[[_Pair], bool]], ...]] = (
-    ("verb", _Pair.has_other_verb),
     ("unreal", _Pair.is_pretended),
     ("past", _Pair.is_ended),
 )
@@ -280,26 +270,6 @@ def _is_over(present: str, past: str) -> bool:
     return (
         is_shifted or any(one in before and other in now for one, other in shifts) or bool(_PATTERNS.over.search(past))
     )
-
-
-def _verb(text: str) -> str:
-    """The stem of the word behind the name or the pronoun that a sentence begins with; "" if there is none."""
-    match = _PATTERNS.verb.match(text)
-    return stem(fold(match["verb"])) if match else ""
-
-
-def _like(verb: str) -> frozenset[str]:
-    """The stems that may stand for a verb: for what is behind a "/" those before it, else all of its line."""
-    same = frozenset([verb])
-    for first, others in _alike():
-        same |= first | others if verb in first else first if verb in others else frozenset()
-    return same
-
-
-@cache
-def _alike() -> list[tuple[frozenset[str], frozenset[str]]]:
-    lines = (line.partition("/") for line in _PATTERNS.content["words"]["alike"].strip().splitlines())
-    return [(frozenset(map(stem, one.split())), frozenset(map(stem, other.split()))) for one, _, other in lines]
 
 
 def _is_mixed(
