@@ -222,7 +222,7 @@ def test_both_faces_give_the_same_results(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     blocking = []
-    memory = eunoe.open(tmp_path / "one.db", embedder=embed)
+    memory = eunoe.open(tmp_path / "one.db", embedder=embed, form=False)
     for name, args, kwargs in SCRIPT:
         try:
             blocking.append(without_chance(verb_of(memory, name)(*arguments(args), **kwargs)))
@@ -232,7 +232,7 @@ def test_both_faces_give_the_same_results(
 
     async def main() -> list[str]:
         results = []
-        memory = eunoe.open_async(tmp_path / "two.db", embedder=embed)
+        memory = eunoe.open_async(tmp_path / "two.db", embedder=embed, form=False)
         for name, args, kwargs in SCRIPT:
             try:
                 results.append(without_chance(await verb_of(memory, name)(*arguments(args), **kwargs)))

@@ -5,6 +5,7 @@ from typing import Any
 
 from eunoe.discussion.atoms import chunk_memory_item, keyword_memory_item
 from eunoe.discussion.authors import Prompts
+from eunoe.discussion.log.discussion_log import prepare_discussion
 from eunoe.discussion.model import Chunk, ChunkMemory, KeywordMemory
 from eunoe.discussion.scope import discussion_scope
 from eunoe.memory import Memory
@@ -65,6 +66,7 @@ def chunk_memory(number: int, text: str = "", **changes: Any) -> ChunkMemory:
 
 
 def remember_chunks(memory: Memory, *memories: ChunkMemory) -> None:
+    prepare_discussion(memory, SCOPE)
     memory.remember_many(SCOPE, map(chunk_memory_item, memories), replace=True, again=True)
 
 
