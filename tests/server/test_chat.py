@@ -224,5 +224,8 @@ def test_a_workflow_answers(start_server: StartServer, model: ModelServer, tmp_p
     else:
         answers = [chat.chat.completions.create(**asked).choices[0].message.content]
     assert "".join(filter(None, answers)).startswith("Hello")
+    for scope in ("agent=cook", "agent=cook/user=anna"):  # a discussion would lie elsewhere than was named
+        with pytest.raises(openai.UnprocessableEntityError, match="discussion of one user"):
+            client(door, **{"Eunoe-Scope": scope}).chat.completions.create(**{**asked, "stream": False})
     with pytest.raises(openai.NotFoundError, match="there is no workflow"):
         chat.chat.completions.create(**{**asked, "model": "workflow:../greet"})

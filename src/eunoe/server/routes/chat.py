@@ -18,7 +18,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from eunoe.client.scope import default_scope
-from eunoe.discussion.scope import DEFAULT_USER, take_tag
+from eunoe.discussion.scope import take_tag
 from eunoe.discussion.stateless import message_text
 from eunoe.discussion.workflow import Environment, Workflow, run_workflow
 from eunoe.discussion.workflow.chat import read_messages
@@ -265,6 +265,9 @@ def _workflow_run(
     caller: Caller, config: ServerConfig, name: str, messages: Sequence[Mapping[str, Any]], owner: Scope, tag: str
 ) -> Callable[[Callable[[str], None]], WorkflowResult]:
     """A workflow that is ready to run. Its discussion is the one that a tag names, else that of the conversation."""
+    keys = owner.pairs.keys() - {"tenant", *_CONVERSATION_KEYS}
+    if keys != {"user"}:
+        raise ScopeError(f"a workflow keeps a discussion of one user, and {owner} is not that: name user=..., alone")
     if config.workflows is None:
         raise NotFoundError(f"there is no {show(name)}: start the server with --workflows DIR")
     try:
@@ -280,7 +283,7 @@ def _workflow_run(
         memory=caller.memory,
         messages=messages,
         discussion_id=id,
-        user=owner.pairs.get("user", DEFAULT_USER),
+        user=owner["user"],
         environment=environment,
         respond=respond,
     )
