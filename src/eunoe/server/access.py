@@ -79,7 +79,7 @@ class Access:
         audit: Audit,
         owner_token: str,
         grants: Grants | None = None,
-        leftovers: Callable[[Change], None] | None = None,
+        copies: Callable[[Change], None] | None = None,
     ) -> None:
         self._memory = memory
         self._keys = keys
@@ -87,7 +87,7 @@ class Access:
         self._audit = audit
         self._owner_token = owner_token.encode()
         self._grants = grants
-        self._leftovers = leftovers
+        self._copies = copies
         self._memories: dict[tuple[str, ...], tuple[Key, AsyncMemory]] = {}
 
     def find_caller(self, token: str, attempt: Attempt = _NOWHERE) -> Caller | None:
@@ -123,7 +123,7 @@ class Access:
     def _caller(self, key: Key, via: Via, attempt: Attempt) -> Caller:
         trail = AuditTrail(self._audit, key, via, attempt.request_id)
         watched = self.memory(key).watched(trail)
-        return Caller(key, watched.watched(self._leftovers) if self._leftovers else watched, trail)
+        return Caller(key, watched.watched(self._copies) if self._copies else watched, trail)
 
 
 def load_owner_token(path: Path) -> str:

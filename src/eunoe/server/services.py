@@ -20,8 +20,8 @@ from eunoe.server.config import LocalFiles, ServerConfig, has_files
 from eunoe.server.idempotency import Idempotency
 from eunoe.server.job_kinds import job_kinds
 from eunoe.server.jobs import JobQueue
+from eunoe.server.kept_copies import KeptCopies
 from eunoe.server.keys import Keys
-from eunoe.server.leftovers import Leftovers
 from eunoe.server.logins import Logins
 from eunoe.server.metrics import Metrics
 from eunoe.server.oauth.service import OAuth
@@ -58,8 +58,8 @@ class Services:
         self.idempotency = Idempotency(self.state)
         self.exports = self.files.state.with_suffix(".exports")
         self.jobs = JobQueue(self.state, pause_seconds=config.retry_seconds)
-        leftovers = Leftovers(self.idempotency, self.jobs, self.exports)
-        self.access = Access(self.memory, self.keys, self.sessions, self.audit, self.owner_token, grants, leftovers)
+        copies = KeptCopies(self.idempotency, self.jobs, self.exports)
+        self.access = Access(self.memory, self.keys, self.sessions, self.audit, self.owner_token, grants, copies)
         self.logins = Logins(self.access, config.failures_per_minute)
         self.stopping = asyncio.Event()
         """Set when the server stops: streams of events end then."""

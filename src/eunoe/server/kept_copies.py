@@ -16,7 +16,7 @@ from eunoe.server.jobs import JobQueue
 _EXPORT: Final = "export"
 
 
-class Leftovers:
+class KeptCopies:
     """Follows every forgetting that a server is asked for."""
 
     def __init__(self, idempotency: Idempotency, jobs: JobQueue, exports: Path) -> None:
