@@ -10,8 +10,8 @@ import pytest
 from tests.cli.conftest import Cli
 
 import eunoe
-from eunoe.discussion import Discussion, discussion_ids
-from eunoe.discussion.files.encryption import is_encrypted
+from eunoe.apps.discussion import Discussion, discussion_ids
+from eunoe.apps.discussion.files.encryption import is_encrypted
 
 
 def chat(count: int) -> list[dict[str, Any]]:

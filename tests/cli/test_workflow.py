@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Cli, LlmServer
 
-from eunoe.discussion.workflow import NodeCall, node
-from eunoe.discussion.workflow.node import NODE_TYPES
+from eunoe.apps.discussion.workflow import NodeCall, node
+from eunoe.apps.discussion.workflow.node import NODE_TYPES
 
 PLUGIN = """
-from eunoe.discussion.workflow import NodeCall, node
+from eunoe.apps.discussion.workflow import NodeCall, node
 
 @node("Loud", required=["text"])
 def loud(call: NodeCall) -> str:
@@ -19,7 +19,7 @@ def loud(call: NodeCall) -> str:
 """
 
 WRITER = """
-from eunoe.discussion.workflow import NodeCall, node
+from eunoe.apps.discussion.workflow import NodeCall, node
 
 @node("Writer")
 def writer(call: NodeCall) -> str:

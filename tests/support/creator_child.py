@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 import eunoe
-from eunoe.discussion.creators import CreatorCall, creator
-from eunoe.discussion.scope import discussion_scope
-from eunoe.discussion.settings import DEFAULT_SETTINGS, ChunkSettings
-from eunoe.discussion.update import update_discussion
+from eunoe.apps.discussion.creators import CreatorCall, creator
+from eunoe.apps.discussion.scope import discussion_scope
+from eunoe.apps.discussion.settings import DEFAULT_SETTINGS, ChunkSettings
+from eunoe.apps.discussion.update import update_discussion
 
 SCOPE = discussion_scope("trip", "anna")
 KIND = "echo"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from eunoe.discussion.atoms import chunk_memory_item, keyword_memory_item
-from eunoe.discussion.model import ChunkMemory, KeywordMemory
-from eunoe.discussion.scope import DEFAULT_USER, discussion_scope
+from eunoe.apps.discussion.atoms import chunk_memory_item, keyword_memory_item
+from eunoe.apps.discussion.model import ChunkMemory, KeywordMemory
+from eunoe.apps.discussion.scope import DEFAULT_USER, discussion_scope
 from eunoe.memory import Memory
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from eunoe.discussion.atoms import chunk_memory_item, keyword_memory_item
-from eunoe.discussion.authors import Prompts
-from eunoe.discussion.log.discussion_log import prepare_discussion
-from eunoe.discussion.model import Chunk, ChunkMemory, KeywordMemory
-from eunoe.discussion.scope import discussion_scope
+from eunoe.apps.discussion.atoms import chunk_memory_item, keyword_memory_item
+from eunoe.apps.discussion.authors import Prompts
+from eunoe.apps.discussion.log.discussion_log import prepare_discussion
+from eunoe.apps.discussion.model import Chunk, ChunkMemory, KeywordMemory
+from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.memory import Memory
 
 SCOPE = discussion_scope("trip", "anna")

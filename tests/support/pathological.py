@@ -56,6 +56,9 @@ def texts(size: int = SIZE) -> Iterator[str]:
 
 def readers() -> dict[str, Callable[[str], object]]:
     import eunoe
+    from eunoe.apps.projects.documents import split_text
+    from eunoe.apps.tickets.leak_guard import LeakGuard
+    from eunoe.apps.tickets.redaction import redact
     from eunoe.errors import LlmError
     from eunoe.form.content_words import covered_share
     from eunoe.form.duplicates import is_duplicate
@@ -76,7 +79,6 @@ def readers() -> dict[str, Callable[[str], object]]:
     from eunoe.model.scope import parse_scopes
     from eunoe.model.stream import Target
     from eunoe.model.turn import Turn, said_text
-    from eunoe.projects.documents import split_text
     from eunoe.recall.lookup_query import rule_query
     from eunoe.recall.query import plan_query, read_question
     from eunoe.recall.rendering import STYLES
@@ -92,8 +94,6 @@ def readers() -> dict[str, Callable[[str], object]]:
     from eunoe.text.parts import split_into_parts
     from eunoe.text.sentences import cut_to_words, split_sentences
     from eunoe.text.tokens import token_count
-    from eunoe.tickets.leak_guard import LeakGuard
-    from eunoe.tickets.redaction import redact
 
     def render(text: str) -> None:
         section = StreamSection("user", "anna", text, (Note(text, NOW),))

@@ -7,9 +7,9 @@ from itertools import count
 
 from children import say, wait
 
+from eunoe.apps.projects import ProjectMemory
+from eunoe.apps.projects.documents import MAX_UNSPLIT_CHARACTERS
 from eunoe.hosts.hipporag import HippoRAG
-from eunoe.projects import ProjectMemory
-from eunoe.projects.documents import MAX_UNSPLIT_CHARACTERS
 
 
 def write(folder: str, name: str, rounds: str) -> None:

@@ -256,7 +256,7 @@ HARMLESS = [
     "github.com/pkg/errors v0.9.1 h1:FEBLx1zS214owpjy7qsBeixbURkuhQAwrK5UwLGTwt4=",
     "256 SHA256:uTlBLpNdEFtNyfAEBmlRMPBuVu5nwGWCvB5Sr2xGc3Y anna@host (ED25519)",
     "request 123e4567-e89b-12d3-a456-426614174000 failed",
-    "src/eunoe/tickets/leak_guard.py:146: error: Name 'x' is not defined",
+    "src/eunoe/apps/tickets/leak_guard.py:146: error: Name 'x' is not defined",
     "/home/anna/projects/webShop2/node_modules/@types/node/index.d.ts",
     "C:\\Users\\anna\\AppData\\Local\\Programs\\Python\\Python313\\python.exe",
     "pwd: /home/anna/shop",

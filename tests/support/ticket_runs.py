@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from eunoe.apps.projects import ProjectMemory
+from eunoe.apps.tickets import Director, Limits, Run, RunFolder, RunState, ScriptedWorker, Ticket, TicketMemory
 from eunoe.llm.scripted import ScriptedLlm as Model
-from eunoe.projects import ProjectMemory
-from eunoe.tickets import Director, Limits, Run, RunFolder, RunState, ScriptedWorker, Ticket, TicketMemory
 
 TICKET = Ticket("search-1", "Slow search", "The search for orders takes minutes.", "shop")
 LESSON = "The orders table had no index on customer_id, and adding one made the search fast again at once."

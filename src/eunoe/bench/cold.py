@@ -15,11 +15,11 @@ from zlib import crc32
 import numpy as np
 
 import eunoe
+from eunoe.apps.projects.project_memory import DEFAULT_RECIPE, ProjectMemory
 from eunoe.bench import Result, StatusLine
 from eunoe.bench.metrics import latency
 from eunoe.bench.report import score_views
-from eunoe.display.views import View
-from eunoe.projects.project_memory import DEFAULT_RECIPE, ProjectMemory
+from eunoe.cli.display.views import View
 
 SIZES: Final = (1_000, 5_000, 20_000)
 

@@ -13,7 +13,7 @@ from eunoe.bench.conversations import GoldConversation, GoldQuestion, join_turns
 from eunoe.bench.metrics import Scores, group_by, latency, mean_percent, mean_scores, measure_ms, ranking_scores
 from eunoe.bench.recall import check_reranker
 from eunoe.bench.report import score_views, track
-from eunoe.display.views import View
+from eunoe.cli.display.views import View
 from eunoe.memory import Memory
 from eunoe.model.choices import RecipeName
 from eunoe.model.context import Context

@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any, Final
 
 import eunoe
+from eunoe.apps.discussion.atoms import chunk_memory_item, keyword_memory_item
+from eunoe.apps.discussion.log.discussion_log import DiscussionLog
+from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, STATE_DOCUMENT, ChunkMemory, KeywordMemory
+from eunoe.apps.discussion.retrievers.combined_search import search_discussions
+from eunoe.apps.discussion.retrievers.service import MemoryService
+from eunoe.apps.discussion.scope import discussion_scope
+from eunoe.apps.discussion.settings import DiscussionSettings, SummarySettings
+from eunoe.apps.discussion.update import update_discussion
 from eunoe.bench import Result, StatusLine
 from eunoe.bench.conversations import GoldConversation, load_conversations
 from eunoe.bench.forming import made_up_sentence
 from eunoe.bench.metrics import latency, mean_scores, measure_ms, ranking_scores
 from eunoe.bench.report import score_views
-from eunoe.discussion.atoms import chunk_memory_item, keyword_memory_item
-from eunoe.discussion.log.discussion_log import DiscussionLog
-from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, STATE_DOCUMENT, ChunkMemory, KeywordMemory
-from eunoe.discussion.retrievers.combined_search import search_discussions
-from eunoe.discussion.retrievers.service import MemoryService
-from eunoe.discussion.scope import discussion_scope
-from eunoe.discussion.settings import DiscussionSettings, SummarySettings
-from eunoe.discussion.update import update_discussion
-from eunoe.display.views import View
+from eunoe.cli.display.views import View
 from eunoe.memory import Memory
 from eunoe.model.message import Message
 from eunoe.model.turn import FORMER

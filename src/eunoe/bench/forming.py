@@ -8,7 +8,7 @@ import eunoe
 from eunoe.bench import Result
 from eunoe.bench.metrics import Scores, latency, measure_ms
 from eunoe.bench.report import score_views
-from eunoe.display.views import View
+from eunoe.cli.display.views import View
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm
 

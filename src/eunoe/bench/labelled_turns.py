@@ -10,8 +10,8 @@ from eunoe.bench import Progress, Result
 from eunoe.bench.metrics import f1_scores
 from eunoe.bench.report import score_views, track
 from eunoe.bench.turn_judge import DROPPED_KINDS, find_kind
-from eunoe.display.output import shorten
-from eunoe.display.views import View
+from eunoe.cli.display.output import shorten
+from eunoe.cli.display.views import View
 from eunoe.errors import InputError
 from eunoe.model.choices import KEPT_KINDS, TURN_KINDS
 from eunoe.model.message import Message

@@ -12,7 +12,7 @@ from eunoe.bench import Result
 from eunoe.bench.forming import made_up_sentence
 from eunoe.bench.metrics import latency, measure_ms
 from eunoe.bench.report import score_views
-from eunoe.display.views import View
+from eunoe.cli.display.views import View
 from eunoe.errors import MissingPackageError
 from eunoe.memory import Memory
 

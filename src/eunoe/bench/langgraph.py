@@ -14,7 +14,7 @@ from eunoe.bench.forming import made_up_sentence
 from eunoe.bench.metrics import latency, measure_ms
 from eunoe.bench.peers import EngineUnavailable
 from eunoe.bench.report import score_views
-from eunoe.display.views import View
+from eunoe.cli.display.views import View
 
 _DIMENSIONS: Final = 384
 _BATCH_SIZE: Final = 500

@@ -7,7 +7,7 @@ from eunoe.bench import Progress, Result
 from eunoe.bench.conversations import ODD_DATA, GoldConversation, load_conversations, read_json
 from eunoe.bench.recall import measure_recall
 from eunoe.bench.report import score_views
-from eunoe.display.views import View
+from eunoe.cli.display.views import View
 from eunoe.errors import InputError
 from eunoe.model.choices import RecipeName
 

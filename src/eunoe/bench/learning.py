@@ -15,7 +15,7 @@ from eunoe.bench.conversations import BUILT_IN, GoldConversation, GoldInstructio
 from eunoe.bench.metrics import f1_scores, group_by, mean_percent, precision_at_recall
 from eunoe.bench.report import score_views, track
 from eunoe.bench.turn_judge import form_session, formed_atoms, read_session, source_ids
-from eunoe.display.views import Grid, View
+from eunoe.cli.display.views import Grid, View
 from eunoe.errors import InputError
 from eunoe.memory import Memory
 from eunoe.model.message import Message

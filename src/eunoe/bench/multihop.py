@@ -13,7 +13,7 @@ from eunoe.bench import Progress, Result
 from eunoe.bench.conversations import ODD_DATA, read_json
 from eunoe.bench.metrics import EmbeddingClock, Scores, group_by, latency, mean_percent, measure_ms, recall_share
 from eunoe.bench.report import score_views, track
-from eunoe.display.views import View
+from eunoe.cli.display.views import View
 from eunoe.errors import InputError
 from eunoe.memory import Memory
 from eunoe.model.choices import RecipeName

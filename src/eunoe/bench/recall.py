@@ -9,7 +9,7 @@ from eunoe.bench import Progress, Result
 from eunoe.bench.conversations import GoldConversation, GoldQuestion, load_conversations, merge_conversations
 from eunoe.bench.metrics import EmbeddingClock, Scores, group_by, mean_scores, percentile, ranking_scores
 from eunoe.bench.report import score_views, track
-from eunoe.display.views import View
+from eunoe.cli.display.views import View
 from eunoe.errors import EmbedderError
 from eunoe.memory import Memory
 from eunoe.model.choices import RecipeName

@@ -20,7 +20,7 @@ import eunoe
 from eunoe.bench import Result, StatusLine
 from eunoe.bench.report import score_views
 from eunoe.bench.workload import SearchQuery, Workload
-from eunoe.display.views import View
+from eunoe.cli.display.views import View
 from eunoe.errors import StoreError
 
 _READY_SECONDS: Final = 30.0

@@ -13,7 +13,7 @@ import eunoe
 from eunoe.bench import Result, StatusLine
 from eunoe.bench.cold import HashedWords, made_up_documents
 from eunoe.bench.report import score_views
-from eunoe.display.views import View
+from eunoe.cli.display.views import View
 
 SESSIONS: Final = (1, 100, 1000)
 MEMORIES: Final = 5000

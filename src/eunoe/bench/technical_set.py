@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import eunoe
+from eunoe.apps.projects.project_memory import ProjectMemory
 from eunoe.bench import Progress, Result
 from eunoe.bench.metrics import EmbeddingClock, Scores, latency, mean_percent
 from eunoe.bench.multihop import (
@@ -20,10 +21,9 @@ from eunoe.bench.multihop import (
 )
 from eunoe.bench.recall import check_reranker
 from eunoe.bench.report import score_views
-from eunoe.display.views import View
+from eunoe.cli.display.views import View
 from eunoe.memory import Memory
 from eunoe.model.choices import RecipeName
-from eunoe.projects.project_memory import ProjectMemory
 
 FOLDER: Final = Path(__file__).with_name("technical")
 TUNING_COLLECTIONS: Final = ("docs", "tickets", "services")

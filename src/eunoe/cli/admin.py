@@ -7,9 +7,9 @@ import typer
 import eunoe
 from eunoe.cli import inputs
 from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.display import output
+from eunoe.cli.display.output import quantity
 from eunoe.cli.options import ExactOption, argument
-from eunoe.display import output
-from eunoe.display.output import quantity
 from eunoe.errors import InputError
 from eunoe.wire.encoding import json_value
 

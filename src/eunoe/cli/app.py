@@ -27,6 +27,7 @@ from eunoe.cli.command import (
     command,
 )
 from eunoe.cli.correct import correct, corrections
+from eunoe.cli.display.output import one_line, shorten
 from eunoe.cli.doctor import doctor
 from eunoe.cli.forming import archive, consolidate, context, form, incognito, unarchive
 from eunoe.cli.hook import hook
@@ -37,7 +38,6 @@ from eunoe.cli.serve import serve
 from eunoe.cli.wiki import wiki
 from eunoe.cli.worker import worker
 from eunoe.cli.write import forget, observe, pin, remember, update
-from eunoe.display.output import one_line, shorten
 from eunoe.errors import EunoeError
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
@@ -51,7 +51,7 @@ KeepOption = Annotated[Path | None, typer.Option("--keep", metavar="PATH", help=
 @command("eunoe demo --keep tour.db", without=("store", "embedder", "json"))
 def demo(call: Call, keep: KeepOption = None) -> None:
     """Take a guided tour through a sample conversation."""
-    from eunoe.demo import show_tour  # with it comes the whole memory
+    from eunoe.cli.demo import show_tour  # with it comes the whole memory
 
     show_tour(keep)
 

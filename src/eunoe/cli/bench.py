@@ -24,8 +24,8 @@ from eunoe.bench.recall import recall_views, run_recall_bench
 from eunoe.bench.sessions import MEMORIES, run_sessions_bench, sessions_views
 from eunoe.bench.technical_set import run_technical_bench, technical_views
 from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.display import output
 from eunoe.cli.options import RecipeOption, argument
-from eunoe.display import output
 from eunoe.errors import InputError
 from eunoe.memory import check_no_store, open_output
 

@@ -15,12 +15,12 @@ import typer
 
 import eunoe
 from eunoe.cli.command import Call, MisuseError, command
+from eunoe.cli.display import output
+from eunoe.cli.display.output import escape_controls, one_line, quantity, shorten
+from eunoe.cli.display.views import who
 from eunoe.cli.forming import failure_lines, form_summary, learned_atoms
 from eunoe.cli.options import argument
 from eunoe.cli.read import all_items
-from eunoe.display import output
-from eunoe.display.output import escape_controls, one_line, quantity, shorten
-from eunoe.display.views import who
 from eunoe.errors import EunoeError, LlmError
 from eunoe.llm.contract import Llm, Prompt
 from eunoe.model.atom import Atom

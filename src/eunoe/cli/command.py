@@ -23,8 +23,8 @@ import typer
 from typer.core import TyperGroup
 
 import eunoe
-from eunoe.display import output
-from eunoe.display.views import View
+from eunoe.cli.display import output
+from eunoe.cli.display.views import View
 from eunoe.errors import EunoeError, MissingStoreError, NotFoundError, ScopeError
 
 IN_MEMORY = ":memory:"  # that of `eunoe.memory`, which loads the engine
@@ -135,7 +135,7 @@ class Call:
         if self.json:
             output.write_json(reply.document)
         elif reply.views:
-            from eunoe.display import terminal  # with it comes rich, which nothing else needs
+            from eunoe.cli.display import terminal  # with it comes rich, which nothing else needs
 
             terminal.show(reply.views)
         else:

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from eunoe.cli.command import Call, Reply, command
+from eunoe.cli.display.output import quantity
+from eunoe.cli.display.views import Entries, Entry, when
 from eunoe.cli.options import IdArgument, ScopeArgument, argument
-from eunoe.display.output import quantity
-from eunoe.display.views import Entries, Entry, when
 from eunoe.model.choices import VERDICTS
 from eunoe.model.correction import Correction
 

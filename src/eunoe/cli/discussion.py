@@ -13,6 +13,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from eunoe.apps.discussion import ChunkFailure, Discussion, DiscussionStatus, LogReport, UpdateReport
+from eunoe.apps.discussion.chunks.update import ChunkTrial
+from eunoe.apps.discussion.scope import DEFAULT_USER, discussion_keys
+from eunoe.apps.discussion.workflow.environment import Environment
+from eunoe.apps.discussion.workflow.sources import author_sources, check_workflows
 from eunoe.cli import inputs
 from eunoe.cli.command import Call, Reply, command
 from eunoe.cli.discussion_files import export, import_
@@ -26,15 +31,10 @@ from eunoe.cli.discussion_memories import (
     search,
     show,
 )
+from eunoe.cli.display import output
+from eunoe.cli.display.output import quantity
+from eunoe.cli.display.views import Entries, Entry, Grid, Pairs, View, when
 from eunoe.cli.workflow_options import WorkflowOptions
-from eunoe.discussion import ChunkFailure, Discussion, DiscussionStatus, LogReport, UpdateReport
-from eunoe.discussion.chunks.update import ChunkTrial
-from eunoe.discussion.scope import DEFAULT_USER, discussion_keys
-from eunoe.discussion.workflow.environment import Environment
-from eunoe.discussion.workflow.sources import author_sources, check_workflows
-from eunoe.display import output
-from eunoe.display.output import quantity
-from eunoe.display.views import Entries, Entry, Grid, Pairs, View, when
 from eunoe.errors import InputError
 
 _HELD_NOTE: Final = "chunks are held by another process, or by one that was killed a moment ago: update again later"

@@ -9,19 +9,19 @@ from typing import Annotated, Final
 
 import typer
 
-from eunoe.cli.command import Call, MisuseError, Reply, command
-from eunoe.cli.file_options import KeyOptions, LayoutOption
-from eunoe.cli.options import argument, repeatable_option
-from eunoe.discussion.files import (
+from eunoe.apps.discussion.files import (
     DiscussionImport,
     Refusal,
     export_discussion,
     import_discussion,
     import_folder,
 )
-from eunoe.discussion.files.layout import files_at
-from eunoe.discussion.scope import DEFAULT_USER
-from eunoe.display.views import Grid
+from eunoe.apps.discussion.files.layout import files_at
+from eunoe.apps.discussion.scope import DEFAULT_USER
+from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.display.views import Grid
+from eunoe.cli.file_options import KeyOptions, LayoutOption
+from eunoe.cli.options import argument, repeatable_option
 from eunoe.errors import InputError
 
 _USER_HELP: Final = "Whose they are, where their folder does not say it."

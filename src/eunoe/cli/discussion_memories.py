@@ -9,16 +9,16 @@ from typing import Annotated, Final, Literal
 
 import typer
 
+from eunoe.apps.discussion import Discussion
+from eunoe.apps.discussion.atoms import chunk_memories, keyword_memories
+from eunoe.apps.discussion.documents.state_document import StateDocument
+from eunoe.apps.discussion.documents.summary import current_summary
+from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, ChunkMemory, KeywordMemory
+from eunoe.apps.discussion.scope import DEFAULT_USER
 from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.display.output import quantity
+from eunoe.cli.display.views import Entries, Entry, View, hit_entries, when
 from eunoe.cli.options import FullOption, argument
-from eunoe.discussion import Discussion
-from eunoe.discussion.atoms import chunk_memories, keyword_memories
-from eunoe.discussion.documents.state_document import StateDocument
-from eunoe.discussion.documents.summary import current_summary
-from eunoe.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, ChunkMemory, KeywordMemory
-from eunoe.discussion.scope import DEFAULT_USER
-from eunoe.display.output import quantity
-from eunoe.display.views import Entries, Entry, View, hit_entries, when
 from eunoe.errors import NotFoundError
 
 Part = Literal["summary", "memories", "keywords", "state"]

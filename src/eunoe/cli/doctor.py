@@ -3,8 +3,8 @@
 from collections import Counter
 
 from eunoe.cli.command import Call, Reply, command
-from eunoe.display.output import quantity
-from eunoe.display.views import Grid
+from eunoe.cli.display.output import quantity
+from eunoe.cli.display.views import Grid
 
 
 @command("eunoe doctor", without=("embedder",))

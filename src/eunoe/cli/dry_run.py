@@ -12,10 +12,10 @@ from typing import Final
 
 from eunoe.cli import inputs
 from eunoe.cli.command import IN_MEMORY, Call, MisuseError, Reply
+from eunoe.cli.display import output
+from eunoe.cli.display.output import quantity
+from eunoe.cli.display.views import Entries, Entry, View, how_sure
 from eunoe.cli.write import parse_line
-from eunoe.display import output
-from eunoe.display.output import quantity
-from eunoe.display.views import Entries, Entry, View, how_sure
 from eunoe.errors import InputError, ScopeError
 from eunoe.model.atom import WORTH, Atom
 from eunoe.model.message import Message

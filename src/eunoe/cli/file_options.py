@@ -8,10 +8,10 @@ from typing import Annotated, Final
 
 import typer
 
+from eunoe.apps.discussion.files import FileKey, Layout
 from eunoe.cli import inputs
 from eunoe.cli.command import MisuseError
 from eunoe.cli.options import choice_option
-from eunoe.discussion.files import FileKey, Layout
 
 _API_KEY_HELP: Final = "Encrypted files: a file with the API key; with --salt."
 _KEY_HELP: Final = "Encrypted files: a file with their Fernet key."

@@ -11,11 +11,11 @@ import typer
 
 import eunoe
 from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.display import output
+from eunoe.cli.display.output import quantity
+from eunoe.cli.display.views import Grid, View, item_entries
 from eunoe.cli.dry_run import dry_run_reply
 from eunoe.cli.options import ExactOption, IdArgument, OffOption, RecipeOption, ScopeArgument, argument, choice_option
-from eunoe.display import output
-from eunoe.display.output import quantity
-from eunoe.display.views import Grid, View, item_entries
 from eunoe.errors import ConflictError, EunoeError
 from eunoe.model.atom import Atom
 from eunoe.model.choices import CONTEXT_FORMATS, ContextFormat

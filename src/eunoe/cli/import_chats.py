@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.display import output
+from eunoe.cli.display.output import one_line, quantity, shorten
+from eunoe.cli.display.views import Pairs
 from eunoe.cli.options import argument, repeatable_option
 from eunoe.cli.problems import problem_lines
-from eunoe.display import output
-from eunoe.display.output import one_line, quantity, shorten
-from eunoe.display.views import Pairs
 from eunoe.model.scope import Scope
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import typer
 from eunoe.assistants.hook import start_intake
 from eunoe.assistants.store_file import store_file
 from eunoe.cli.command import Call, MisuseError
-from eunoe.display import output
+from eunoe.cli.display import output
 from eunoe.errors import EunoeError
 
 _NAMES = "claude-desktop, claude-code, cursor, vscode, zed, windsurf, codex or gemini"

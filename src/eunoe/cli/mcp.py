@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from eunoe.cli.command import Call, MisuseError, Options, command
+from eunoe.cli.display import output
 from eunoe.cli.installation import InstallationOptions, take_in_events
 from eunoe.client.scope import default_scope
-from eunoe.display import output
 from eunoe.model.scope import Scope
 
 if TYPE_CHECKING:

@@ -5,12 +5,14 @@ from typing import Annotated
 
 import typer
 
+from eunoe.apps.projects import ProjectMemory
+from eunoe.apps.wiki.dumps import import_dumps
 from eunoe.cli.command import Call, Reply, command
+from eunoe.cli.display import output
+from eunoe.cli.display.output import quantity
+from eunoe.cli.display.views import Grid
 from eunoe.cli.options import argument, repeatable_option
 from eunoe.cli.problems import problem_lines
-from eunoe.display import output
-from eunoe.display.output import quantity
-from eunoe.display.views import Grid
 from eunoe.errors import InputError
 from eunoe.hosts.eden import EdenReport
 from eunoe.hosts.eden import migrate as migrate_eden
@@ -19,8 +21,6 @@ from eunoe.hosts.hipporag.folder import check_folder, find_projects
 from eunoe.hosts.mem0.migration import COLLECTION, Mem0Report, describe
 from eunoe.hosts.mem0.migration import migrate as migrate_mem0
 from eunoe.hosts.mem0.stored_memories import find_folder
-from eunoe.projects import ProjectMemory
-from eunoe.wiki.dumps import import_dumps
 
 
 @command("eunoe migrate eden memory_user.json memory_agent.json memory_sessions.json")

@@ -13,6 +13,8 @@ import typer
 
 import eunoe
 from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.display.output import JsonPage, quantity
+from eunoe.cli.display.views import Grid, Pairs, View, hit_entries, item_entries, mention_entries
 from eunoe.cli.forming import failure_lines
 from eunoe.cli.options import (
     ExactOption,
@@ -27,8 +29,6 @@ from eunoe.cli.options import (
     repeatable_option,
     time_option,
 )
-from eunoe.display.output import JsonPage, quantity
-from eunoe.display.views import Grid, Pairs, View, hit_entries, item_entries, mention_entries
 from eunoe.model.choices import KINDS
 from eunoe.model.graph import Neighbourhood
 from eunoe.model.record import Item
@@ -234,8 +234,8 @@ def _extraction_notes(report: GraphReport) -> Iterable[str]:
 def _save_graph(
     near: Neighbourhood, scope: str, graphml: Path | None, picture: Path | None, show: bool
 ) -> Iterable[str]:
+    from eunoe.apps.projects import drawing  # with it comes the whole memory
     from eunoe.memory import open_output
-    from eunoe.projects import drawing  # with it comes the whole memory
 
     if show and not picture:
         handle, name = mkstemp(".svg", "eunoe-graph-")  # nobody else may read it

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from eunoe.cli.command import Call, Reply, command
+from eunoe.cli.display.output import quantity
+from eunoe.cli.display.views import View, item_entries
 from eunoe.cli.options import ExactOption, FullOption, ScopeArgument, argument
-from eunoe.display.output import quantity
-from eunoe.display.views import View, item_entries
 from eunoe.model.record import Item
 
 UndoOption = Annotated[bool, typer.Option("--undo", help="Let them wait again.")]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eunoe.cli.command import Call, MisuseError, command
+from eunoe.cli.display import output
 from eunoe.cli.installation import take_in_events
 from eunoe.cli.options import OptionGroup, repeatable_option
-from eunoe.display import output
 from eunoe.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class ServerOptions(OptionGroup):
 def serve(call: Call, server: ServerOptions, print_link: PrintLinkOption = False) -> None:
     """Serve this memory: HTTP, MCP and the inspector."""
     gc.disable()  # the server's modules make thousands of classes to begin with, and no garbage
-    from eunoe.projects import SAVE_DIR_VARIABLE, ProjectSettings
+    from eunoe.apps.projects import SAVE_DIR_VARIABLE, ProjectSettings
     from eunoe.server.process import configure
     from eunoe.server.process import serve as run
 

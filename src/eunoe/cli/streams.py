@@ -8,9 +8,9 @@ import typer
 
 from eunoe.cli import inputs
 from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.display.output import quantity, shorten
+from eunoe.cli.display.views import Grid, Pairs
 from eunoe.cli.options import ScopeArgument, argument
-from eunoe.display.output import quantity, shorten
-from eunoe.display.views import Grid, Pairs
 from eunoe.errors import InputError, NotFoundError
 from eunoe.model.scope import Scope
 from eunoe.model.settings import Settings

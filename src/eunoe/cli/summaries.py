@@ -12,10 +12,10 @@ import typer
 
 import eunoe
 from eunoe.cli.command import Call, Reply, command
+from eunoe.cli.display.output import shorten
+from eunoe.cli.display.views import Grid, item_entries, when
 from eunoe.cli.forming import revision_reply
 from eunoe.cli.options import FullOption, ScopeArgument, argument
-from eunoe.display.output import shorten
-from eunoe.display.views import Grid, item_entries, when
 from eunoe.errors import NotFoundError
 from eunoe.model.record import Item
 from eunoe.model.stream import Revision

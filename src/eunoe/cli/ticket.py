@@ -11,17 +11,10 @@ from typing import Annotated, Any, Final, NamedTuple
 import typer
 
 import eunoe
-from eunoe import tickets
-from eunoe.cli.command import Call, MisuseError, Options, Reply, command
-from eunoe.cli.options import argument
-from eunoe.cli.worker import signal_handlers
-from eunoe.display import output
-from eunoe.display.views import Entries, Entry, Grid
-from eunoe.errors import EunoeError, NotFoundError
-from eunoe.memory import IN_MEMORY, STORE_VARIABLE, default_path
-from eunoe.projects import SAVE_DIR_VARIABLE, ProjectMemory, ProjectSettings
-from eunoe.projects.settings import is_server
-from eunoe.tickets import (
+from eunoe.apps import tickets
+from eunoe.apps.projects import SAVE_DIR_VARIABLE, ProjectMemory, ProjectSettings
+from eunoe.apps.projects.settings import is_server
+from eunoe.apps.tickets import (
     Check,
     DamagedRun,
     Director,
@@ -34,9 +27,16 @@ from eunoe.tickets import (
     load_worker,
     read_ticket,
 )
-from eunoe.tickets.memory import UnavailableMemory
-from eunoe.tickets.run_log import render_log
-from eunoe.tickets.ticket import as_sentence
+from eunoe.apps.tickets.memory import UnavailableMemory
+from eunoe.apps.tickets.run_log import render_log
+from eunoe.apps.tickets.ticket import as_sentence
+from eunoe.cli.command import Call, MisuseError, Options, Reply, command
+from eunoe.cli.display import output
+from eunoe.cli.display.views import Entries, Entry, Grid
+from eunoe.cli.options import argument
+from eunoe.cli.worker import signal_handlers
+from eunoe.errors import EunoeError, NotFoundError
+from eunoe.memory import IN_MEMORY, STORE_VARIABLE, default_path
 
 _EXIT_CODES: Final = {"completed": 0, "failed": 1, "cancelled": 130}
 _TERMINATED: Final = 143

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from eunoe.cli.command import Call, Reply, command
+from eunoe.cli.display import output
+from eunoe.cli.display.output import one_line, quantity
 from eunoe.cli.options import argument
-from eunoe.display import output
-from eunoe.display.output import one_line, quantity
 
 if TYPE_CHECKING:
-    from eunoe.wiki.workflow import Progress, WikiReport
+    from eunoe.apps.wiki.workflow import Progress, WikiReport
 
 _MODEL_HELP: Final = "openai:MODEL, anthropic:MODEL, http://host:port/v1?model=NAME ...; else EUNOE_LLM."
 _FORCE_HELP: Final = "Start afresh: what was remembered is deleted if all goes well."
@@ -37,8 +37,8 @@ def wiki(
     After a run that was killed, or in which pages failed, only the missing pages are written. The exit code is 1 if
     pages failed.
     """
-    from eunoe.wiki.chat_model import load_chat_model  # with it comes LangChain
-    from eunoe.wiki.workflow import generate_wiki
+    from eunoe.apps.wiki.chat_model import load_chat_model  # with it comes LangChain
+    from eunoe.apps.wiki.workflow import generate_wiki
 
     chat_model = load_chat_model(model)
     with output.progress("pages") as advance:

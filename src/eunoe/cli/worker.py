@@ -11,8 +11,8 @@ from typing import Annotated, Final
 import typer
 
 from eunoe.cli.command import Call, MisuseError, command
+from eunoe.cli.display import output
 from eunoe.cli.forming import failure_lines, form_summary
-from eunoe.display import output
 from eunoe.model.report import FormReport
 from eunoe.model.time import utc_now
 from eunoe.wire.encoding import json_value

@@ -13,19 +13,19 @@ from typing import Annotated, Any, Final
 import typer
 
 import eunoe
+from eunoe.apps.discussion.scope import DEFAULT_USER, check_discussion_id, take_tag
+from eunoe.apps.discussion.workflow import Environment, Workflow, run_workflow
+from eunoe.apps.discussion.workflow.chat import read_messages
+from eunoe.apps.discussion.workflow.check import check_workflow
+from eunoe.apps.discussion.workflow.late_memory import LateMemory
+from eunoe.apps.discussion.workflow.runner import NodeFailure
 from eunoe.cli.command import Call, Reply, command
+from eunoe.cli.display import output
+from eunoe.cli.display.output import quantity
 from eunoe.cli.inputs import open_text
 from eunoe.cli.options import argument, repeatable_option
 from eunoe.cli.workflow_options import WorkflowOptions
 from eunoe.cli.workflow_trace import trace_text
-from eunoe.discussion.scope import DEFAULT_USER, check_discussion_id, take_tag
-from eunoe.discussion.workflow import Environment, Workflow, run_workflow
-from eunoe.discussion.workflow.chat import read_messages
-from eunoe.discussion.workflow.check import check_workflow
-from eunoe.discussion.workflow.late_memory import LateMemory
-from eunoe.discussion.workflow.runner import NodeFailure
-from eunoe.display import output
-from eunoe.display.output import quantity
 from eunoe.errors import InputError, MissingStoreError, StoreError
 from eunoe.llm import load_llm
 

@@ -13,13 +13,13 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from eunoe.apps.discussion.settings import DEFAULT_SETTINGS
+from eunoe.apps.discussion.settings_file import UserSettings, read_settings, read_user_settings
+from eunoe.apps.discussion.workflow.environment import Environment
+from eunoe.apps.discussion.workflow.models import ANY, ModelMap, Preset
 from eunoe.cli.command import MisuseError
 from eunoe.cli.file_options import KeyOptions, LayoutOption
 from eunoe.cli.options import repeatable_option
-from eunoe.discussion.settings import DEFAULT_SETTINGS
-from eunoe.discussion.settings_file import UserSettings, read_settings, read_user_settings
-from eunoe.discussion.workflow.environment import Environment
-from eunoe.discussion.workflow.models import ANY, ModelMap, Preset
 from eunoe.errors import InputError, NotFoundError
 from eunoe.llm.contract import Llm
 from eunoe.model.validation import show

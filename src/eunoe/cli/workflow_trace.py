@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from textwrap import fill
 from typing import Final
 
-from eunoe.discussion.workflow import NodeTrace
-from eunoe.display.output import one_line, shorten
+from eunoe.apps.discussion.workflow import NodeTrace
+from eunoe.cli.display.output import one_line, shorten
 
 _COLUMNS: Final = 80
 

@@ -16,9 +16,9 @@ import typer
 import eunoe
 from eunoe.cli import inputs
 from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.display import output
+from eunoe.cli.display.output import quantity
 from eunoe.cli.options import AtomOptions, ExactOption, IdArgument, OffOption, ScopeArgument, argument, time_option
-from eunoe.display import output
-from eunoe.display.output import quantity
 from eunoe.errors import InputError
 from eunoe.model.atom import parse_item
 from eunoe.model.message import Message, parse_message

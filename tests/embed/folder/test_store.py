@@ -9,12 +9,12 @@ import pytest
 from tests.embed.folder.models import DIM, Folder, TinyModel, bert, xlm_roberta
 
 import eunoe
+from eunoe.apps.projects.settings import ProjectSettings
 from eunoe.cli.app import run
 from eunoe.cli.command import Options
 from eunoe.cli.mcp import _arguments
 from eunoe.embed import encoder
 from eunoe.errors import EmbedderError, InputError, ModelMismatchError
-from eunoe.projects.settings import ProjectSettings
 
 ANNA = "user=anna"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from eunoe.apps.projects import ProjectSettings
 from eunoe.hosts.hipporag import HippoRAG
-from eunoe.projects import ProjectSettings
 
 
 @pytest.fixture(autouse=True)

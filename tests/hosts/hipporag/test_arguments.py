@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from eunoe.apps.projects import ProjectMemory
 from eunoe.errors import InputError
 from eunoe.hosts.hipporag import BaseConfig, HippoRAG
 from eunoe.llm.scripted import ScriptedLlm
-from eunoe.projects import ProjectMemory
 
 ANNA = "Anna lives in Bergen."
 

@@ -14,9 +14,9 @@ import pytest
 from tests.hosts.hipporag.samples import GEORGE, OLIVER
 from tests.llm.model_server import says, serve
 
+from eunoe.apps.projects import STORE_FILE_NAME
 from eunoe.errors import InputError
 from eunoe.hosts.hipporag import BaseConfig, HippoRAG
-from eunoe.projects import STORE_FILE_NAME
 
 
 @dataclass

@@ -24,10 +24,10 @@ from tests.hosts.hipporag.samples import (
 )
 
 import eunoe
+from eunoe.apps.projects import ProjectMemory
 from eunoe.cli.app import run
 from eunoe.errors import InputError
 from eunoe.hosts.hipporag import Chunk, HippoRAG, HippoReport, import_folder, import_projects
-from eunoe.projects import ProjectMemory
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 import pytest
 from tests.hosts.hipporag.samples import CINDERELLA, GEORGE, OLIVER
 
-from eunoe.projects import STORE_FILE_NAME
+from eunoe.apps.projects import STORE_FILE_NAME
 
 SETTINGS = {"llm_model_name": "gpt-4o-mini", "embedding_model_name": "static"}
 

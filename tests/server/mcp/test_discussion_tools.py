@@ -11,9 +11,9 @@ from mcp.client.stdio import stdio_client
 from tests.support.mcp_client import ANNA, Connect, call, refusal, stdio_parameters
 
 import eunoe
-from eunoe.discussion import Discussion, host_messages
-from eunoe.discussion.files import import_discussion
-from eunoe.discussion.tools import RETRIEVERS
+from eunoe.apps.discussion import Discussion, host_messages
+from eunoe.apps.discussion.files import import_discussion
+from eunoe.apps.discussion.tools import RETRIEVERS
 from eunoe.model.scope import Scope
 from eunoe.server.mcp.caller import Caller, ScopeRule
 from eunoe.server.mcp.confirmation import Confirmation

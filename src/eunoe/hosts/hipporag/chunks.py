@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from eunoe.apps.projects import ProjectMemory, ProjectName
 from eunoe.errors import InputError
 from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
-from eunoe.projects import ProjectMemory, ProjectName
 from eunoe.text.normalize import replace_surrogates
 
 CHUNK: Final = "chunk"

@@ -10,9 +10,9 @@ from difflib import get_close_matches
 from types import SimpleNamespace
 from typing import Any, Final
 
+from eunoe.apps.projects import ProjectSettings
 from eunoe.errors import InputError
 from eunoe.model.validation import check_count, check_number, check_text, show
-from eunoe.projects import ProjectSettings
 
 _DEFAULT_FOLDER: Final = "outputs"
 _DEFAULTS: Final[Mapping[str, Any]] = {

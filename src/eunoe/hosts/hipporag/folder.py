@@ -13,13 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from eunoe.errors import InputError
-from eunoe.hosts.hipporag.chunks import CHUNK, keep_described
-from eunoe.hosts.problems import Problems
-from eunoe.model.scope import Scope
-from eunoe.model.validation import check_text
-from eunoe.projects import ProjectMemory, ProjectName
-from eunoe.projects.hipporag_folders import (
+from eunoe.apps.projects import ProjectMemory, ProjectName
+from eunoe.apps.projects.hipporag_folders import (
     CHUNK_FILES,
     METADATA_FILES,
     OPENIE_FILES,
@@ -27,6 +22,11 @@ from eunoe.projects.hipporag_folders import (
     is_hipporag_folder,
     project_folders,
 )
+from eunoe.errors import InputError
+from eunoe.hosts.hipporag.chunks import CHUNK, keep_described
+from eunoe.hosts.problems import Problems
+from eunoe.model.scope import Scope
+from eunoe.model.validation import check_text
 from eunoe.text.normalize import replace_surrogates
 
 _BATCH_SIZE: Final = 256

@@ -15,10 +15,10 @@ from typing import Annotated, Any, Final
 from fastapi import Path, Request
 from starlette.responses import JSONResponse, Response
 
+from eunoe.apps.projects import ProjectMemory
 from eunoe.errors import AccessError, EunoeError, InputError, ScopeError
 from eunoe.model.choices import Right
 from eunoe.model.scope import Scope
-from eunoe.projects import ProjectMemory
 from eunoe.server.access import Caller
 from eunoe.server.middleware.path_segments import unescape_segment
 from eunoe.server.problems import status_of

@@ -46,8 +46,8 @@ _TEXT: Final = {
 
 def update_discussion(call: ToolCall) -> Answer:
     """Take messages in, and make what is due. It is done when the answer comes: a client may leave after it."""
-    from eunoe.discussion import Discussion
-    from eunoe.discussion.plugin_update import CreatorSetup, UpdateRequest, run_update, tell_update
+    from eunoe.apps.discussion import Discussion
+    from eunoe.apps.discussion.plugin_update import CreatorSetup, UpdateRequest, run_update, tell_update
 
     names = ("messages", "user_message", "assistant_message", "continue_at")
     request = UpdateRequest.of({name: call.text(name) for name in names}, force=bool(call.arguments.get("force")))
@@ -65,8 +65,8 @@ def _retriever(name: str) -> Callable[[ToolCall], Answer]:
     """What runs one of the retrievers."""
 
     def retrieve(call: ToolCall) -> Answer:
-        from eunoe.discussion.retrievers.reader import DiscussionReader
-        from eunoe.discussion.tools import HOST_SENTENCES, RETRIEVERS
+        from eunoe.apps.discussion.retrievers.reader import DiscussionReader
+        from eunoe.apps.discussion.tools import HOST_SENTENCES, RETRIEVERS
 
         scope, is_across = _discussion_scope(call), bool(call.arguments.get("across_discussions"))
         if scope is None:
@@ -84,7 +84,7 @@ def _retriever(name: str) -> Callable[[ToolCall], Answer]:
 
 def _discussion_scope(call: ToolCall) -> Scope | None:
     """The discussion that is meant, within what the caller may use; None if none is named."""
-    from eunoe.discussion.scope import discussion_scope
+    from eunoe.apps.discussion.scope import discussion_scope
 
     named = call.scope.pairs
     if "user" not in named or named.keys() - _KEYS:

@@ -1,0 +1,1 @@
+"""Applications: each uses the memory alone."""

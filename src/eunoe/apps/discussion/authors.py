@@ -1,0 +1,198 @@
+"""Who puts memories in words: a workflow, a language model, or nobody, where the words of the chat are used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, Protocol
+
+from eunoe.apps.discussion.settings import AuthorSettings
+from eunoe.errors import EunoeError, LlmError, WorkflowError
+from eunoe.form.summary_answer import PATTERNS
+from eunoe.llm.contract import CutAnswerError, Llm, Prompt
+from eunoe.text.markup import escape_xml
+from eunoe.text.normalize import replace_surrogates
+
+RunWorkflow = Callable[[str, Mapping[str, str]], str]
+"""Runs the workflow of a name with its inputs, in order `{agent1Input}` and so on, and returns its result."""
+FindModel = Callable[[str, str], Llm | None]
+"""Finds the language model for an endpoint and a preset; both may be empty."""
+
+MAX_ANSWER_CHARACTERS: Final = 100_000
+"""No memory is longer. A model that writes more has lost its way."""
+_MORE_ROOM: Final = 4
+"""So many times the tokens an answer may have that broke off."""
+_THOUGHT: Final = re.compile(r"\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+"""What some models write before their answer."""
+
+
+class NothingError(LlmError):
+    """An author says that there is nothing to write. Of a chunk that is a result; a document stays as it is."""
+
+
+class Author(Protocol):
+    """Writes a text out of inputs. Raises LlmError or WorkflowError if it cannot."""
+
+    @property
+    def name(self) -> str:
+        """Who it is, for the record: `workflow:NAME`, or the name of the language model."""
+
+    def write(self, inputs: Mapping[str, str]) -> str:
+        """Write a text, which is never blank. `inputs` are the parts by their names in prompts, such as `TextChunk`, in
+        order: a workflow gets their values as `{agent1Input}`, `{agent2Input}` and so on."""
+
+    def reads(self, name: str) -> bool:
+        """Whether it is shown the input of this name."""
+
+    @property
+    def prompts(self) -> Prompts:
+        """What it asks, as far as that is known. An answer that repeats it is none."""
+
+
+class Prompts(NamedTuple):
+    """What a language model is asked unless the settings say otherwise. Names in brackets stand for the inputs."""
+
+    system: str
+    prompt: str
+    material: tuple[str, ...] = ()
+    """Inputs that are given in any case, at the end if the prompts do not name them; empty: all of them."""
+
+    def names(self, name: str) -> bool:
+        """Whether an input has a place in them."""
+        return f"[{name}]" in self.system or f"[{name}]" in self.prompt
+
+    def missing(self, inputs: Mapping[str, str]) -> list[str]:
+        """Names of the inputs that are to be given and have no place in them."""
+        return [name for name in self.material or inputs if inputs.get(name) and not self.names(name)]
+
+
+class AuthorSources(NamedTuple):
+    """Where authors come from."""
+
+    find_model: FindModel
+    run_workflow: RunWorkflow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowAuthor:
+    """A workflow that is run with the inputs."""
+
+    workflow: str
+    run: RunWorkflow
+
+    @property
+    def name(self) -> str:
+        return f"workflow:{self.workflow}"
+
+    @property
+    def prompts(self) -> Prompts:
+        return Prompts("", "")
+
+    def reads(self, name: str) -> bool:
+        return True
+
+    def write(self, inputs: Mapping[str, str]) -> str:
+        try:
+            return check_answer(self.run(self.workflow, inputs), self.name)
+        except EunoeError:
+            raise
+        except Exception as error:  # a node of somebody else's making may raise anything
+            raise WorkflowError(f"{self.name} failed: {type(error).__name__}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class PromptAuthor:
+    """A language model that is asked one question."""
+
+    llm: Llm
+    prompts: Prompts
+    max_tokens: int = 400
+    schema: Mapping[str, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.llm.name
+
+    def reads(self, name: str) -> bool:
+        return self.prompts.names(name) or name in (self.prompts.material or (name,))
+
+    def write(self, inputs: Mapping[str, str]) -> str:
+        missing = (f"[{name}]" for name in self.prompts.missing(inputs))
+        text = _fill("\n\n".join((self.prompts.prompt, *missing)), inputs)
+        prompt = Prompt(
+            _fill(self.prompts.system, inputs),
+            text,
+            self.schema,
+            name="memory",
+            max_tokens=self.max_tokens,
+            operation="discussion",
+        )
+        try:
+            return check_answer(self._ask(prompt), self.name)
+        except EunoeError:
+            raise
+        except Exception as error:  # an LLM of somebody else's making may raise anything
+            raise LlmError(f"{self.name} failed: {type(error).__name__}") from error
+
+    def _ask(self, prompt: Prompt) -> str:
+        """Ask; and once more, with more room, if the answer breaks off at its limit of tokens."""
+        try:
+            return self.llm.ask(prompt).text
+        except CutAnswerError:
+            return self.llm.ask(replace(prompt, max_tokens=prompt.max_tokens * _MORE_ROOM)).text
+
+
+def choose_author(
+    settings: AuthorSettings, defaults: Prompts, sources: AuthorSources, schema: Mapping[str, Any] | None = None
+) -> Author | None:
+    """The workflow that the settings name, else the language model of their endpoint; None if there is neither."""
+    if settings.workflow:
+        if sources.run_workflow is None:
+            raise WorkflowError(
+                f"the settings name the workflow {settings.workflow!r}, and nothing here can run workflows: "
+                "give run_workflow, or a folder of workflows"
+            )
+        return WorkflowAuthor(settings.workflow, sources.run_workflow)
+    llm = sources.find_model(settings.endpoint, settings.preset)
+    if llm is None:
+        return None
+    own = defaults._replace(system=settings.system_prompt or defaults.system, prompt=settings.prompt or defaults.prompt)
+    return PromptAuthor(llm, own, settings.max_tokens, None if settings.prompt else schema)
+
+
+def _fill(prompt: str, inputs: Mapping[str, str]) -> str:
+    """Put the inputs in the place of their names, in one pass, so that a name within an input stays a word."""
+    names = re.compile(r"\[({})\]".format("|".join(map(re.escape, inputs))))
+    return names.sub(lambda match: fence(match[1], inputs[match[1]]), prompt)
+
+
+def fence(name: str, text: str) -> str:
+    """A text as data: nothing in it can end the fence."""
+    return f"<{name}>\n{escape_xml(text)}\n</{name}>"
+
+
+def says_nothing(text: str) -> bool:
+    """Whether a text says that there is nothing to remember, and no more.
+
+    >>> says_nothing("Nothing worth remembering."), says_nothing("Nothing was decided about the trip.")
+    (True, False)
+    """
+    return bool(PATTERNS.nothing.fullmatch(" ".join(text.split())))
+
+
+def check_answer(answer: object, name: str) -> str:
+    """What was written, without the thoughts before it; an error never repeats it."""
+    if not isinstance(answer, str):
+        raise LlmError(f"{name} gave a {type(answer).__name__} in place of a text")
+    if len(answer) > MAX_ANSWER_CHARACTERS:
+        raise LlmError(f"{name} wrote {len(answer):,} characters; at most {MAX_ANSWER_CHARACTERS:,} are taken")
+    thought = _THOUGHT.match(answer)
+    text = replace_surrogates(answer[thought.end() :] if thought else answer).strip()
+    if says_nothing(text):
+        raise NothingError(f"{name} says that there is nothing to write")
+    if not any(map(str.isalnum, text)):
+        raise LlmError(f"{name} gave an empty answer")
+    if PATTERNS.refusal.match(text):
+        raise LlmError(f"{name} refused to answer")
+    return text

@@ -1,0 +1,205 @@
+"""The folder of all runs: their states and logs, kept after every step, so that a killed run goes on where it stood."""
+
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from itertools import chain, count
+from pathlib import Path
+from typing import Final
+
+from eunoe.apps.tickets.run_log import render_log
+from eunoe.apps.tickets.state import RunOutcome, RunState
+from eunoe.errors import ConflictError, InputError, NotFoundError
+from eunoe.text.normalize import fingerprint
+
+if sys.platform != "win32":
+    import fcntl
+
+_STATE_FILE: Final = "state.json"
+_DAMAGED_FILE: Final = "state.damaged.json"
+_LOCK_FILE: Final = ".lock"
+_LOCK_ATTEMPTS: Final = 3
+"""Whoever only looks whether a ticket is locked holds the lock for a moment, too."""
+_LOCK_WAIT_SECONDS: Final = 0.02
+_SAFE_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
+_LOG_FILE: Final = re.compile(r"run-(\d{1,9})\.md")
+_OWN_FILE: Final = re.compile(r"state(?:\.damaged)?\.json|run-\d{1,9}\.md|\.(?:state\.json|run-\d{1,9}\.md)\..*")
+_UNSAFE_CHARACTERS: Final = re.compile(r"[^a-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedRun:
+    """A ticket whose state cannot be read, by the names of its folders."""
+
+    project: str
+    ticket: str
+    reason: str
+
+
+class RunFolder:
+    """One folder for each ticket of each project, with the state of its last run and a log of each run."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).expanduser()
+
+    def ticket_folder(self, project: str, ticket: str) -> Path:
+        return self.path / folder_name(project) / folder_name(ticket)
+
+    def has(self, project: str, ticket: str) -> bool:
+        """Whether a ticket was ever begun."""
+        return (self.ticket_folder(project, ticket) / _STATE_FILE).exists()
+
+    def load(self, project: str, ticket: str) -> RunState | None:
+        """Return the last run of a ticket; None if it was never begun."""
+        path = self.ticket_folder(project, ticket) / _STATE_FILE
+        return _load(path) if path.exists() else None
+
+    def load_or_set_aside(self, project: str, ticket: str) -> RunState | None:
+        """Return the last run of a ticket; rename a state that cannot be read, so that the ticket can be run again."""
+        try:
+            return self.load(project, ticket)
+        except InputError:
+            path = self.ticket_folder(project, ticket) / _STATE_FILE
+            names = chain([_DAMAGED_FILE], (f"state.damaged-{number}.json" for number in count(2)))
+            os.replace(path, next(place for name in names if not (place := path.with_name(name)).exists()))
+            return None
+
+    def next_run(self, project: str, ticket: str) -> int:
+        """Return the number of a new run: one more than that of the last log."""
+        logs = self.ticket_folder(project, ticket).glob("run-*.md")
+        return 1 + max((int(match[1]) for log in logs if (match := _LOG_FILE.fullmatch(log.name))), default=0)
+
+    def get(self, project: str, ticket: str) -> RunState:
+        """Return the last run of a ticket, or raise NotFoundError."""
+        state = self.load(project, ticket)
+        if state is None:
+            raise NotFoundError(f"there is no ticket {ticket} in project {project}: `eunoe ticket list` shows them")
+        return state
+
+    def save(self, state: RunState) -> None:
+        """Write the state and the log, each whole or not at all: after a kill the old or the new ones are there."""
+        folder = self.ticket_folder(state.ticket.project, state.ticket.id)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        log = folder / f"run-{state.run:03}.md"
+        state.log = str(log)
+        _write(folder / _STATE_FILE, json.dumps(asdict(state), indent=1))
+        _write(log, render_log(state))
+
+    def rewrite(self, path: Path, text: str) -> None:
+        """Write one file of a ticket anew, whole or not at all."""
+        with _lock(path.parent, path.parent.name):
+            _write(path, text)
+
+    def remove_drafts(self, path: Path) -> None:
+        """Remove what killed processes were writing beside a file of a ticket."""
+        with _lock(path.parent, path.parent.name):
+            pass
+
+    def files(self, project: str = "") -> list[Path]:
+        """Return the states and logs of all tickets, or of those of a project, and drafts of them."""
+        places = f"{folder_name(project) if project else '*'}/*"
+        return sorted(path for path in self.path.glob(f"{places}/*") if _OWN_FILE.fullmatch(path.name))
+
+    def all(self, project: str = "") -> Iterator[RunState | DamagedRun]:
+        """Return the last run of every ticket, or of those of a project."""
+        projects = folder_name(project) if project else "*"
+        for path in sorted(self.path.glob(f"{projects}/*/{_STATE_FILE}")):
+            try:
+                yield _load(path)
+            except (InputError, OSError) as error:
+                yield DamagedRun(path.parent.parent.name, path.parent.name, str(error))
+
+    def outcome(self, state: RunState) -> RunOutcome:
+        """Return how a run ended; one that did not and that no process works on was interrupted."""
+        if state.outcome != "running":
+            return state.outcome
+        lock = self.ticket_folder(state.ticket.project, state.ticket.id) / _LOCK_FILE
+        with suppress(OSError), lock.open("rb") as file:
+            return "interrupted" if _try_lock(file.fileno(), shared=True) else "running"
+        return "interrupted"
+
+    def outcome_of(self, project: str, ticket: str) -> str:
+        """Return how the last run of a ticket ended; nothing if there is none, or its state is damaged."""
+        try:
+            state = self.load(project, ticket)
+        except InputError:
+            return ""
+        return self.outcome(state) if state else ""
+
+    @contextmanager
+    def lock(self, project: str, ticket: str) -> Iterator[None]:
+        """Hold a ticket, so that no other process drives it meanwhile. The end of this process releases it."""
+        folder = self.ticket_folder(project, ticket)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _lock(folder, ticket):
+            yield
+
+
+def folder_name(name: str) -> str:
+    """Return a safe name as it is, and any other changed so that it stays in its place and stays distinct.
+
+    >>> folder_name("web-shop"), folder_name("../Web Shop")
+    ('web-shop', 'web-shop~b54c8806bbf3')
+    """
+    if _SAFE_NAME.fullmatch(name):
+        return name
+    if not name.strip():
+        raise InputError("a project and a ticket need a name")
+    return f"{_UNSAFE_CHARACTERS.sub('-', name.lower()).strip('-')[:40]}~{fingerprint(name).hex()[:12]}"
+
+
+@contextmanager
+def _lock(folder: Path, ticket: str) -> Iterator[None]:
+    with (folder / _LOCK_FILE).open("ab") as file:
+        for _ in range(_LOCK_ATTEMPTS):
+            if _try_lock(file.fileno()):
+                break
+            time.sleep(_LOCK_WAIT_SECONDS)
+        else:
+            raise ConflictError(f"the ticket {ticket} is being worked on by another process")
+        for draft in (*folder.glob(f".{_STATE_FILE}.*"), *folder.glob(".run-*")):  # what a killed process was writing
+            draft.unlink(missing_ok=True)
+        yield
+
+
+def _load(path: Path) -> RunState:
+    try:
+        state = RunState.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        names = folder_name(state.ticket.project), folder_name(state.ticket.id)
+        if state.run < 1 or names != (path.parent.parent.name, path.parent.name):
+            raise ValueError("it is of another ticket, or of no run")
+        return state
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, IsADirectoryError, InputError) as error:
+        raise InputError(
+            f"{path} is not the state of a ticket ({type(error).__name__}): `eunoe ticket revert` sets it aside"
+        ) from None
+
+
+def _write(path: Path, text: str) -> None:
+    draft = path.with_name(f".{path.name}.draft")  # only who holds the ticket writes, so that one name is enough
+    try:
+        draft.touch(mode=0o600)
+        with draft.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
+
+
+def _try_lock(descriptor: int, *, shared: bool = False) -> bool:
+    if sys.platform == "win32":  # two processes may drive one ticket there
+        return True
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,6 +1,0 @@
-"""Project memory: documents in, answers out."""
-
-from eunoe.projects.project_memory import ProjectMemory, ProjectName
-from eunoe.projects.settings import SAVE_DIR_VARIABLE, STORE_FILE_NAME, ProjectSettings
-
-__all__ = ["SAVE_DIR_VARIABLE", "STORE_FILE_NAME", "ProjectMemory", "ProjectName", "ProjectSettings"]

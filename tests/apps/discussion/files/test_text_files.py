@@ -1,0 +1,100 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from eunoe.apps.discussion.files.encryption import FileKey
+from eunoe.apps.discussion.files.text_files import (
+    TextBlock,
+    format_array,
+    format_lines,
+    parse_blocks,
+    read_content,
+    write_content,
+)
+from eunoe.errors import InputError
+
+BLOCKS = [TextBlock("Anna moved.\u2028She is happy.", "aa"), TextBlock("日本 \x1c\x85 line", "bb")]
+
+
+@pytest.mark.parametrize("is_ascii", [True, False])
+def test_both_forms_come_back(is_ascii: bool) -> None:
+    assert parse_blocks(format_array(BLOCKS, is_ascii), Path("memories.json")) == (BLOCKS, [])
+    assert parse_blocks(format_lines(BLOCKS, is_ascii), Path("x_memories.jsonl")) == (BLOCKS, [])
+
+
+def test_an_array_is_written_with_four_blanks() -> None:
+    expected = json.dumps([{"text_block": "One.", "hash": "aa"}], indent=4)
+    assert format_array([TextBlock("One.", "aa")], True).decode() == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"", "half-written"),
+        (b'[{"text_block": "One.", "hash"', "half-written"),
+        (b'{"text_block": "One.", "hash": "aa"}', "no list"),
+        (b'[{"hash": "aa"}]', "entry 1, is damaged: it has no text_block"),
+        (b'[{"text_block": "One.", "hash": "aa"}, {"text_block": 5, "hash": "aa"}]', "entry 2"),
+        (b'[{"text_block": "One.", "hash": 5}]', "its hash is no text"),
+        (b'[{"text_block": "One.", "hash": NaN}]', "NaN"),
+        (b'[{"text_block": "\xff", "hash": "aa"}]', "no UTF-8"),
+        (b"[" * 100_000, "half-written"),
+    ],
+)
+def test_a_damaged_array_is_refused_by_name(content: bytes, fault: str) -> None:
+    with pytest.raises(InputError, match=rf"trip/memories\.json.*{fault}"):
+        parse_blocks(content, Path("trip/memories.json"))
+
+
+def test_a_half_written_line_is_refused_by_its_number() -> None:
+    content = b'{"text_block": "One.", "hash": "aa"}\n\n{"text_block": "Tw'
+    with pytest.raises(InputError, match=r"x_memories\.jsonl, line 3"):
+        parse_blocks(content, Path("x_memories.jsonl"))
+
+
+def test_entries_with_more_than_is_kept_are_noticed() -> None:
+    entries = [{"text_block": "One.", "hash": "aa", "at": 5}, {"text_block": "Two."}, {"text_block": " ", "hash": ""}]
+    blocks, notes = parse_blocks(json.dumps(entries).encode(), Path("m.json"))
+    assert blocks == [TextBlock("One.", "aa"), TextBlock("Two.", ""), TextBlock(" ", "")]
+    assert notes == [
+        "m.json has entries without a hash",
+        "m.json has entries with more than text_block and hash: the rest is left out",
+        "m.json has entries without words: they are left out",
+    ]
+
+
+def test_encrypted_files_need_their_key(tmp_path: Path) -> None:
+    key, path = FileKey.from_api_key("secret", b"salt"), tmp_path / "memories.json"
+    path.write_bytes(key.encrypt(b"[]"))
+    assert read_content(path, key) == b"[]"
+    with pytest.raises(InputError, match=r"memories\.json is encrypted: give the API key"):
+        read_content(path)
+
+
+def test_what_cannot_be_read_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"missing\.json cannot be read"):
+        read_content(tmp_path / "missing.json")
+
+
+def test_a_file_keeps_its_permissions_and_a_new_one_is_private(tmp_path: Path) -> None:
+    write_content(tmp_path / "new.json", b"[]")
+    assert (tmp_path / "new.json").stat().st_mode & 0o777 == 0o600
+    os.chmod(tmp_path / "new.json", 0o644)
+    write_content(tmp_path / "new.json", b"[1]")
+    assert (tmp_path / "new.json").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "memories.json"
+    write_content(path, b"[]")
+
+    def fail(*_: object) -> None:
+        raise OSError("no room")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="no room"):
+        write_content(path, b"[1]")
+    assert [file.name for file in tmp_path.iterdir()] == ["memories.json"]
+    assert path.read_bytes() == b"[]"

@@ -1,0 +1,77 @@
+"""Workflows as they are written, and where their names are found."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eunoe.apps.discussion.workflow.document import Workflow, WorkflowFolder
+from eunoe.errors import WorkflowError
+
+NODE = {"type": "StaticResponse", "content": "hello"}
+
+
+def write(path: Path, document: Any = None) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps([NODE] if document is None else document))
+    return path
+
+
+def test_an_object_with_nodes_has_variables() -> None:
+    workflow = Workflow.of({"nodes": [NODE], "persona": "a cook", "limit": 3})
+    assert (workflow.nodes, workflow.variables) == ((NODE,), {"persona": "a cook", "limit": 3})
+
+
+def test_the_older_list_has_none() -> None:
+    workflow = Workflow.of([NODE, NODE])
+    assert (len(workflow.nodes), workflow.variables) == (2, {})
+
+
+@pytest.mark.parametrize("document", [{}, {"nodes": {}}, "text", 7, None, {"nodes": "x"}, [], {"nodes": []}, [NODE, 3]])
+def test_anything_else_is_refused(document: Any) -> None:
+    with pytest.raises(WorkflowError):
+        Workflow.of(document)
+
+
+def test_a_file_that_is_no_json_is_named(tmp_path: Path) -> None:
+    (tmp_path / "broken.json").write_text("{")
+    with pytest.raises(WorkflowError, match=r"broken\.json: not JSON"):
+        Workflow.load(tmp_path / "broken.json")
+
+
+def test_json_that_is_nested_too_deeply_is_no_crash(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text("[" * 200_000)
+    with pytest.raises(WorkflowError, match=r"deep\.json"):
+        Workflow.load(tmp_path / "deep.json")
+
+
+def test_a_name_is_found_in_the_folder(tmp_path: Path) -> None:
+    write(tmp_path / "main.json")
+    assert Workflow.load("main", tmp_path).name == "main"
+    assert Workflow.load("main.json", tmp_path).path == tmp_path.resolve() / "main.json"
+
+
+def test_a_name_is_found_beside_the_caller_first(tmp_path: Path) -> None:
+    own, top = write(tmp_path / "anna" / "sub.json"), write(tmp_path / "sub.json")
+    folder = WorkflowFolder(tmp_path)
+    assert folder.find("sub", beside=tmp_path / "anna" / "main.json") == own.resolve()
+    assert folder.find("sub", beside=tmp_path / "berta" / "main.json") == top.resolve()
+    assert folder.find("sub", "anna") == own.resolve()
+
+
+@pytest.mark.parametrize("name", ["../secret", "a/../../secret", "/etc/passwd", "link", "..", "\0"])
+def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    outside, folder = write(tmp_path / "secret.json"), tmp_path / "workflows"
+    folder.mkdir()
+    (folder / "link.json").symlink_to(outside)
+    with pytest.raises(WorkflowError):
+        WorkflowFolder(folder).find(name)
+    with pytest.raises(WorkflowError):
+        WorkflowFolder(folder).find("secret", "..")
+
+
+def test_a_folder_that_is_a_link_is_followed(tmp_path: Path) -> None:
+    write(tmp_path / "real" / "main.json")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert Workflow.load("main", tmp_path / "link").name == "main"

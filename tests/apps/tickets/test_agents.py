@@ -1,0 +1,246 @@
+"""Claude Code and Codex CLI as workers, by stand-ins that behave as their documentation says."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.checkouts import make_checkout
+from tests.support.coding_agents import CodingAgents, agents
+
+from eunoe.apps.tickets import (
+    ClaudeCodeWorker,
+    CodexWorker,
+    Director,
+    Run,
+    RunFolder,
+    Ticket,
+    Worker,
+    WorkerError,
+    load_worker,
+)
+from eunoe.apps.tickets.agents import read_events
+from eunoe.errors import InputError, LlmError
+from eunoe.llm.scripted import ScriptedLlm as Model
+
+__all__ = ["agents"]
+
+TICKET = Ticket("t", "Title", "", "shop")
+PLAN = {"complete": False, "summary": "", "next_prompt": "say begun"}
+COMPLETE = {"complete": True, "summary": "Done.", "next_prompt": "", "nothing_to_change": True}
+SPECS = {"claude": "claude:--permission-mode acceptEdits", "codex": "codex:--sandbox workspace-write"}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return make_checkout(tmp_path / "shop", {"forms.py": "name = raw\n"})
+
+
+def session_of(worker: Worker) -> str:
+    return str(worker.session)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["claude", "codex"])
+class TestBoth:
+    def test_it_works_in_its_folder_and_keeps_its_session(self, name: str, agents: CodingAgents, shop: Path) -> None:
+        worker = load_worker(SPECS[name], directory=shop)
+        assert worker.send("write forms.py name = raw.strip()\nsay trimmed").splitlines()[0] == "trimmed"
+        assert (shop / "forms.py").read_text() == "name = raw.strip()"
+        first = session_of(worker)
+        assert worker.send('-say "$HOME"\nsay again') == "again"
+        assert session_of(worker) == first
+        one, two = agents.calls(name)
+        assert one["cwd"] == two["cwd"] == str(shop)
+        assert two["stdin"] == '-say "$HOME"\nsay again'
+        assert (first in one["argv"], first in two["argv"]) == (False, True)
+
+    def test_a_failure_says_what_it_said(self, name: str, agents: CodingAgents, shop: Path) -> None:
+        worker = load_worker(name, directory=shop)
+        with pytest.raises(WorkerError, match="usage limit reached") as caught:
+            worker.send("fail usage limit reached")
+        assert str(caught.value).endswith(f"[{name} ended with exit code 1]")
+
+    def test_a_lost_session_is_said_and_a_new_one_begun(self, name: str, agents: CodingAgents, shop: Path) -> None:
+        worker = load_worker(name, directory=shop)
+        worker.send("say one")
+        first = session_of(worker)
+        agents.lose_sessions()
+        with pytest.raises(WorkerError, match="the session is lost") as caught:
+            worker.send("say two")
+        assert first in str(caught.value)
+        assert worker.send("say three") == "three"
+        assert session_of(worker) != first
+        assert first not in agents.calls(name)[-1]["argv"]
+
+    def test_a_ticket_that_is_taken_up_goes_on_in_its_session(
+        self, name: str, agents: CodingAgents, shop: Path, folder: RunFolder
+    ) -> None:
+        more = {"complete": False, "summary": "", "next_prompt": "say went on"}
+        with pytest.raises(LlmError):
+            Run(TICKET, Director(Model([PLAN])), load_worker(name, directory=shop), folder).finish()
+        state = Run(TICKET, Director(Model([more, COMPLETE])), load_worker(name, directory=shop), folder).finish()
+        assert [step.answer for step in state.turns] == ["begun", "went on"]
+        assert state.session in agents.calls(name)[1]["argv"]
+
+    def test_what_it_is_not_allowed_is_said(self, name: str, agents: CodingAgents, shop: Path) -> None:
+        answer = load_worker(name, directory=shop).send("write forms.py x\nsay I could not.")
+        assert answer.startswith("I could not.\n[the worker was not allowed to ")
+        assert (shop / "forms.py").read_text() == "name = raw\n"
+
+    def test_without_the_program_it_says_so(self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        with pytest.raises(InputError, match=f"there is no program '{name}'"):
+            load_worker(name)
+
+
+class TestClaudeCode:
+    def test_it_is_called_as_documented(self, agents: CodingAgents, tmp_path: Path) -> None:
+        worker = ClaudeCodeWorker(["--model", "sonnet"], directory=tmp_path)
+        worker.send("say one")
+        worker.send("say two")
+        fixed = ["-p", "--output-format", "json"]
+        assert [call["argv"] for call in agents.calls("claude")] == [
+            [*fixed, "--model", "sonnet"],
+            [*fixed, "--resume", worker.session, "--model", "sonnet"],
+        ]
+        assert worker.cost == 0.5
+
+    def test_the_result_is_found_among_other_events(self, agents: CodingAgents) -> None:
+        assert ClaudeCodeWorker(["--verbose"]).send("say yes") == "yes"
+
+    def test_after_too_many_turns_of_its_own_it_goes_on_in_its_session(self, agents: CodingAgents) -> None:
+        worker = ClaudeCodeWorker(["--max-turns", "30"])
+        with pytest.raises(WorkerError, match="error_max_turns"):
+            worker.send("fail max turns")
+        session = worker.session
+        assert session
+        assert worker.send("say done now") == "done now"
+        assert session in agents.calls("claude")[1]["argv"]
+
+
+class TestCodex:
+    def test_it_is_called_as_documented(self, agents: CodingAgents, shop: Path) -> None:
+        worker = CodexWorker(["--sandbox", "workspace-write"], directory=shop)
+        worker.send("say one")
+        worker.send("say two")
+        fixed = ["exec", "--json", "--sandbox", "workspace-write"]
+        assert [call["argv"] for call in agents.calls("codex")] == [
+            [*fixed, "-"],
+            [*fixed, "resume", worker.session, "-"],
+        ]
+
+    def test_the_last_message_is_the_answer_and_the_files_are_named(self, agents: CodingAgents, shop: Path) -> None:
+        answer = CodexWorker(["--sandbox", "workspace-write"], directory=shop).send("write forms.py x\nsay done")
+        assert answer == f"done\n[files it says it changed: {shop / 'forms.py'}]"
+
+    def test_outside_a_repository_it_says_what_it_wants(self, agents: CodingAgents, tmp_path: Path) -> None:
+        with pytest.raises(WorkerError, match="--skip-git-repo-check was not specified"):
+            CodexWorker(directory=tmp_path).send("say hello")
+        assert CodexWorker(["--skip-git-repo-check"], directory=tmp_path).send("say hello") == "hello"
+
+
+MESSAGE = {"type": "item.completed", "item": {"type": "agent_message", "text": "done"}}
+BROKEN = {"type": "item.completed", "item": {"type": "error", "message": "tool broke"}}
+
+
+class TestOddAnswers:
+    """What no documentation speaks of: output that is cut off, empty, or not what it should be."""
+
+    def program(self, tmp_path: Path, output: str, code: int = 0) -> str:
+        path = tmp_path / "odd"
+        code = f"sys.stdout.write({output!r})\nsys.stderr.write('no disk')\nsys.exit({code})"
+        path.write_text(f"#!{sys.executable}\nimport sys\n{code}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return str(path)
+
+    @pytest.mark.parametrize(
+        ("output", "code", "why"),
+        [
+            ("oops", 0, "oops\nthis is not an answer"),
+            ("", 1, "ended with exit code 1"),
+            ("[]", 0, "this is not an answer"),
+            ('{"type": "result", "result": "half', 0, "this is not an answer"),
+            (
+                json.dumps({"type": "result", "subtype": "success", "result": ""}),
+                0,
+                "claude gave an empty answer\nno disk",
+            ),
+            (json.dumps({"type": "result", "result": "x", "session_id": "--evil"}), 0, "a session that cannot be one"),
+            (
+                json.dumps({"type": "result", "subtype": "error_x", "errors": "odd"}),
+                0,
+                "error_x\nno disk\n[claude failed]",
+            ),
+            ("[" * 100_000, 0, "this is not an answer"),
+        ],
+    )
+    def test_claude(self, output: str, code: int, why: str, tmp_path: Path) -> None:
+        with pytest.raises(WorkerError) as caught:
+            ClaudeCodeWorker(program=self.program(tmp_path, output, code)).send("go")
+        assert why in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("events", "code", "why"),
+        [
+            ([], 0, "[codex failed]"),
+            ([{"type": "thread.started", "thread_id": "--last"}], 0, "a session that cannot be one"),
+            ([{"type": "turn.completed"}], 0, "codex gave an empty answer"),
+            ([{"type": "turn.failed", "error": "odd"}], 0, "the turn failed"),
+            ([{"type": "turn.started"}, MESSAGE], 0, "done\nthe events break off before the turn was completed"),
+            ([MESSAGE], 0, "the events break off"),
+            ([{"type": "turn.completed"}, {"type": "turn.started"}, MESSAGE], 0, "the events break off"),
+            (
+                [BROKEN, {"type": "turn.completed"}],
+                0,
+                "tool broke]\ncodex gave an empty answer\nno disk\n[codex failed]",
+            ),
+            ([{"type": "item.completed", "item": 3}, {"type": "error", "message": "broken pipe"}], 1, "broken pipe"),
+        ],
+    )
+    def test_codex(self, events: list[Any], code: int, why: str, tmp_path: Path) -> None:
+        output = "\n".join(map(json.dumps, events))
+        with pytest.raises(WorkerError) as caught:
+            CodexWorker(program=self.program(tmp_path, output, code)).send("go")
+        assert why in str(caught.value)
+
+    def test_codex_goes_on_after_an_error_that_did_not_end_the_turn(self, tmp_path: Path) -> None:
+        message = {"type": "item.completed", "item": {"type": "agent_message", "text": "done"}}
+        events = [{"type": "error", "message": "Reconnecting... 1/5"}, message, {"type": "turn.completed"}]
+        output = "\n".join(map(json.dumps, events))
+        assert CodexWorker(program=self.program(tmp_path, output)).send("go") == "done"
+
+    def test_codex_names_errors_that_did_not_end_the_turn(self, tmp_path: Path) -> None:
+        output = "\n".join(map(json.dumps, [BROKEN, MESSAGE, {"type": "turn.completed"}]))
+        answer = CodexWorker(program=self.program(tmp_path, output)).send("go")
+        assert answer == "done\n[errors on the way: tool broke]"
+
+    @pytest.mark.parametrize(
+        "spec",
+        [
+            "claude:-rx", "claude:-cx", "claude:-px", "claude:--output-forma text", "claude:--resum", "claude:--",
+            "codex:-Cfoo", "codex:--jso", "codex:--cd=x", "codex:-", "codex:resume",
+        ],
+    )  # fmt: skip
+    def test_an_option_that_is_set_is_refused_however_it_is_written(self, spec: str) -> None:
+        with pytest.raises(InputError, match="is set for every turn"):
+            load_worker(spec)
+
+    @pytest.mark.parametrize(
+        "spec",
+        ["claude:--permission-mode plan --model sonnet -d", "codex:-c model=x -ckey=1 --sandbox read-only -m x -p y"],
+    )
+    def test_other_options_are_passed_on(self, spec: str, agents: CodingAgents) -> None:
+        assert load_worker(spec)
+
+    def test_odd_denials_are_passed_over(self, tmp_path: Path) -> None:
+        denials = [{"tool_name": "Bash"}, {"tool_name": "Edit"}, {"tool_name": "Bash"}, "odd", {"tool_name": 3}]
+        output = json.dumps({"type": "result", "result": "no", "session_id": "s", "permission_denials": denials})
+        answer = ClaudeCodeWorker(program=self.program(tmp_path, output)).send("go")
+        assert answer == "no\n[the worker was not allowed to use: Bash, Edit]"
+
+    def test_lines_that_are_no_events_are_passed_over(self) -> None:
+        assert list(read_events('warning\n{"type": "a"}\n\n3\n[1, {"type": "b"}]')) == [{"type": "a"}, {"type": "b"}]

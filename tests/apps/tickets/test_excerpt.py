@@ -1,0 +1,83 @@
+"""Long texts are shortened: the numbers are right, and no half of a secret is left at a cut."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from tests.support.secret_samples import BASE64
+from tests.support.ticket_runs import MORE, PLAN, TICKET
+
+from eunoe.apps.tickets import Check, CommandWorker, Director, Limits, Run, RunFolder
+from eunoe.apps.tickets.excerpt import clip, clip_redacted
+from eunoe.apps.tickets.program import ProgramResult
+from eunoe.llm.scripted import ScriptedLlm
+
+LEFT_OUT = re.compile(r"\[\.\.\. ([\d,]+) characters left out \.\.\.\]")
+
+
+def left_out(text: str) -> list[int]:
+    return [int(number.replace(",", "")) for number in LEFT_OUT.findall(text)]
+
+
+@pytest.mark.parametrize("first", [400, 600, 900])
+@pytest.mark.parametrize("second", [80, 150, 300, 390])
+def test_a_text_that_is_shortened_twice_says_how_much_is_left_out(first: int, second: int) -> None:
+    text = "".join(f"{number:05}" for number in range(400))
+    twice = clip(clip(text, first), second)
+    marks = sum(len(f"\n{match[0]}\n") for match in LEFT_OUT.finditer(twice))
+    assert len(LEFT_OUT.findall(twice)) == 1
+    assert left_out(twice) == [len(text) - (len(twice) - marks)]
+
+
+def test_each_mark_that_stays_stays_right() -> None:
+    text = clip("a" * 1000, 100, head=0.02) + "b" * 3000
+    twice = clip(text, 1500)
+    assert left_out(twice) == [900, len(text) - 1500]
+
+
+@pytest.mark.parametrize(("count", "lines"), [(17, 3_100), (20, 3_100), (60, 2_000)])
+def test_no_half_of_a_secret_is_left(count: int, lines: int) -> None:
+    """What is found becomes shorter: a half at the first cut would then be in what is shown."""
+    text = "".join(f"PASSWORD={f'SECRT{number:04}-' * count}\n" for number in range(lines))
+    assert "SECRT" not in clip_redacted(text, 200_000)
+
+
+def test_no_half_of_a_secret_is_left_in_a_single_line() -> None:
+    for shift in (0, 13):
+        text = "." * shift + '"password": "two SECRT words", ' * 30_000
+        assert "SECRT" not in clip_redacted(text, 200_000)
+    key = f"-----BEGIN PRIVATE KEY-----\\n{BASE64}\\nzN4Rk8SECRT0s\\n-----END PRIVATE KEY-----"
+    assert "SECRT" not in clip_redacted(f'{{"key": "{key}"}}' * 8_000, 200_000)
+
+
+def test_what_is_left_out_is_counted() -> None:
+    text = "".join(f"line {number:06}\n" for number in range(300_000))
+    shown = clip_redacted(text, 200_000)
+    (count,) = left_out(shown)
+    assert len(LEFT_OUT.sub("", shown)) - 2 + count == len(text)
+    assert len(shown) <= 200_100
+
+
+@pytest.mark.parametrize(
+    ("output", "errors"), [(2_500_000, 0), (100, 2_500_000), (2_500_000, 1_100_000), (3_000_000, 3_000_000)]
+)
+def test_what_a_program_wrote_is_cut_where_it_was_cut_before(output: int, errors: int) -> None:
+    """Otherwise half of a secret would stand at the first cut."""
+    shown = ProgramResult("agent", "o" * output, "e" * errors, "failed").describe()
+    total = len(f"{'o' * output}\n[standard error]\n{'e' * errors}\n[agent failed]") - (0 if errors else 18)
+    assert sum(left_out(clip_redacted(shown, 200_000))) == total - 200_000
+
+
+@pytest.mark.parametrize("ending", ["", "; raise SystemExit(1)"])
+def test_the_output_of_a_worker_and_of_a_check_keeps_no_half(folder: RunFolder, tmp_path: Path, ending: str) -> None:
+    code = f"print(''.join('PASSWORD=' + 'SECRT%04d-' % n * 19 + chr(10) for n in range(3100))){ending}"
+    worker = CommandWorker([sys.executable, "-c", code], directory=tmp_path)
+    state = Run(TICKET, Director(ScriptedLlm([PLAN, MORE]), Limits(turns=1)), worker, folder).finish()
+    assert "[redacted]" in (state.steps[0].answer or "")
+    assert "SECRT" not in (state.steps[0].answer or "")
+    command = shlex.join([sys.executable, "-c", code])
+    assert "SECRT" not in Check(command, directory=tmp_path).run().text.partition("\n")[2]

@@ -1,0 +1,150 @@
+"""Where states and logs of runs lie: each ticket in a folder of its own, for its owner only."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from eunoe.apps.tickets import DamagedRun, RunFolder, RunState, Ticket
+from eunoe.apps.tickets.state import Step
+from eunoe.apps.tickets.work import Work
+from eunoe.apps.tickets.work_folder import Snapshot
+from eunoe.errors import InputError
+
+
+def test_states_and_logs_are_for_their_owner_only(folder: RunFolder) -> None:
+    with folder.lock("shop", "search-1"):
+        folder.save(RunState(Ticket("search-1", "Slow search", project="shop")))
+    place = Path(folder.get("shop", "search-1").log)
+    assert place.stat().st_mode & 0o077 == 0
+    assert place.parent.stat().st_mode & 0o077 == 0
+    assert sorted(path.name for path in place.parent.iterdir()) == [".lock", "run-001.md", "state.json"]
+
+
+@pytest.mark.parametrize("name", ["../../etc", "/abs", "..", ".", "a/b", "Shop", "con\u202e", "ß" * 300, "~"])
+def test_no_name_leads_out_of_its_place(name: str, folder: RunFolder) -> None:
+    place = folder.ticket_folder(name, name)
+    assert place.resolve().parent.parent == folder.path.resolve()
+    assert len(place.name) < 80
+
+
+def test_names_that_differ_have_places_that_differ(folder: RunFolder) -> None:
+    names = ["shop", "Shop", "SHOP", "shop/", "shop ", "sh op", "sh-op", ".shop"]
+    assert len({str(folder.ticket_folder(name, "x")).lower() for name in names}) == len(names)
+
+
+def test_a_state_that_is_none_is_a_typed_error(folder: RunFolder) -> None:
+    place = folder.ticket_folder("shop", "x")
+    place.mkdir(parents=True)
+    for text in ("", "[]", '{"ticket": {}}', "null"):
+        (place / "state.json").write_text(text)
+        with pytest.raises(InputError, match="not the state of a ticket"):
+            folder.load("shop", "x")
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("memories",), None),
+        (("outcome",), 7),
+        (("outcome",), "ended"),
+        (("steps", 0, "summary"), None),
+        (("steps", 0, "answer"), [1]),
+        (("steps", 0, "usage", "calls"), "1"),
+        (("steps", 0, "recalled"), [7]),
+        (("notes",), "abc"),
+        (("run",), True),
+        (("run",), -1),
+        (("run",), 0),
+        (("ticket", "id"), "y"),
+        (("ticket", "id"), ""),
+        (("ticket", "project"), "X"),
+        (("work", "first", "files"), {"a": 1}),
+        (("work", "before"), []),
+        (("ticket", "title"), 3),
+        (("steps",), {"0": {}}),
+    ],
+)
+def test_a_value_of_another_type_is_damage(folder: RunFolder, place: tuple[str | int, ...], value: object) -> None:
+    state = RunState(Ticket("x", "Title", project="shop"), steps=[Step(answer="ok")], work=Work(Snapshot("/x")))
+    folder.save(state)
+    path = folder.ticket_folder("shop", "x") / "state.json"
+    fields = part = json.loads(path.read_text())
+    assert folder.get("shop", "x") == state
+    for name in place[:-1]:
+        part = part[name]
+    part[place[-1]] = value
+    path.write_text(json.dumps(fields))
+    with pytest.raises(InputError, match="not the state of a ticket"):
+        folder.load("shop", "x")
+    assert isinstance(next(folder.all()), DamagedRun)
+
+
+def test_every_damaged_state_is_set_aside_under_its_own_name(folder: RunFolder) -> None:
+    path = folder.ticket_folder("shop", "x") / "state.json"
+    path.mkdir(parents=True)
+    assert isinstance(next(folder.all()), DamagedRun)
+    assert folder.load_or_set_aside("shop", "x") is None
+    path.write_text("{}")
+    assert folder.load_or_set_aside("shop", "x") is None
+    assert sorted(place.name for place in path.parent.iterdir()) == ["state.damaged-2.json", "state.damaged.json"]
+
+
+def test_a_state_that_an_earlier_version_wrote_is_read(folder: RunFolder) -> None:
+    with folder.lock("shop", "search-1"):
+        folder.save(RunState(Ticket("search-1", "Slow search", project="shop"), outcome="failed"))
+    path = folder.ticket_folder("shop", "search-1") / "state.json"
+    fields = {name: value for name, value in json.loads(path.read_text()).items() if name != "work"}
+    path.write_text(json.dumps({**fields, "baseline": {"folder": "/x", "commit": "", "moment": 1, "files": {}}}))
+    state = folder.get("shop", "search-1")
+    assert (state.outcome, state.work) == ("failed", None)
+
+
+SAVING = """
+import sys
+from eunoe.apps.tickets import RunFolder, RunState, Ticket
+folder, ticket = RunFolder(sys.argv[1]), Ticket("x", "Title", "word " * 200_000, "shop")
+with folder.lock("shop", "x"):
+    folder.save(RunState(ticket))
+    print("saving", flush=True)
+    while True:
+        folder.save(RunState(ticket))
+"""
+
+
+def test_a_killed_process_leaves_no_stray_files(folder: RunFolder) -> None:
+    """Killed while it saves, again and again: drafts do not pile up, the next one that works on the ticket removes the
+    last, and the state is whole.
+    """
+    place = folder.ticket_folder("shop", "x")
+    drafts = 0
+    for _ in range(8):
+        process = subprocess.Popen([sys.executable, "-c", SAVING, str(folder.path)], stdout=subprocess.PIPE)
+        assert process.stdout
+        assert process.stdout.readline() == b"saving\n"
+        while not list(place.glob(".*.draft")):
+            assert process.poll() is None
+        process.kill()
+        process.communicate()
+        left = [path.name for path in place.iterdir() if path.name.endswith(".draft")]
+        assert len(left) <= 1
+        drafts += len(left)
+    assert drafts
+    with folder.lock("shop", "x"):
+        pass
+    assert {path.name for path in place.iterdir()} <= {".lock", "run-001.md", "state.json"}
+    assert folder.get("shop", "x").ticket.title == "Title"
+
+
+def test_drafts_of_other_versions_are_removed_too(folder: RunFolder) -> None:
+    place = folder.ticket_folder("shop", "x")
+    place.mkdir(parents=True)
+    for name in (f".state.json.{os.getpid()}", ".run-001.md.4711", ".state.json.draft"):
+        (place / name).touch()
+    with folder.lock("shop", "x"):
+        assert [path.name for path in place.iterdir()] == [".lock"]
