@@ -13,8 +13,7 @@ from tests.embed.folder.models import xlm_roberta
 import eunoe
 from eunoe.cli.app import run
 from eunoe.errors import MissingPackageError
-from eunoe.model.presets import PRESETS
-from eunoe.model.settings import NAMES, Settings
+from eunoe.model.stream import NAMES, PRESETS, Settings
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]

@@ -6,9 +6,8 @@ import pytest
 
 import eunoe
 from eunoe.errors import InputError, ScopeError
-from eunoe.model.presets import PRESETS
 from eunoe.model.scope import Scope
-from eunoe.model.settings import NAMES
+from eunoe.model.stream import NAMES, PRESETS
 from eunoe.records.streams import SettingsReader
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 from eunoe.apps.wiki.locks import locked_folder
 from eunoe.apps.wiki.structure import WikiStructure
 from eunoe.errors import ConflictError, InputError
-from eunoe.model.time import utc_now
+from eunoe.model.arguments import utc_now
 from eunoe.text.normalize import replace_surrogates
 
 STATE_FILE: Final = ".eunoe-wiki.json"
