@@ -7,7 +7,7 @@ import pytest
 import eunoe
 from eunoe.errors import InputError, ScopeError
 from eunoe.model.scope import Scope
-from eunoe.model.stream import NAMES, PRESETS
+from eunoe.model.stream import SETTING_NAMES, PRESETS
 from eunoe.records.streams import SettingsReader
 
 
@@ -135,8 +135,8 @@ def test_a_preset_needs_an_owner_and_a_name(memory):
 
 def test_every_setting_can_be_read_back(memory):
     stream = memory.streams.configure("agent=a/shard=s")
-    assert {name: getattr(stream.settings, name) for name in NAMES} == {
-        name: getattr(PRESETS["agent"], name) for name in NAMES
+    assert {name: getattr(stream.settings, name) for name in SETTING_NAMES} == {
+        name: getattr(PRESETS["agent"], name) for name in SETTING_NAMES
     }
 
 

@@ -101,15 +101,15 @@ class Settings:
 
     def changed(self, **changes: Any) -> Settings:
         """The same with these changes; an unknown name or a value that makes no sense is refused."""
-        unknown = sorted(set(changes) - set(_NAMES))
+        unknown = sorted(set(changes) - set(SETTING_NAMES))
         if unknown:
-            raise InputError(f"there is no setting {shorten(', '.join(unknown))}: the settings are {', '.join(_NAMES)}")
+            raise InputError(f"there is no setting {shorten(', '.join(unknown))}: the settings are {', '.join(SETTING_NAMES)}")
         return replace(self, **{name: _read_setting(name, value) for name, value in changes.items()})
 
 
 MODEL_SETTINGS = ("extraction_model", "consolidation_model")
 """Settings that name a language model."""
-_NAMES = tuple(field.name for field in fields(Settings))
+SETTING_NAMES = tuple(field.name for field in fields(Settings))
 _AT_LEAST_ONE = (
     "observation_max_words",
     "fact_max_words",
