@@ -13,7 +13,7 @@ from tests.embed.folder.models import xlm_roberta
 import eunoe
 from eunoe.cli.app import run
 from eunoe.errors import MissingPackageError
-from eunoe.model.stream import SETTING_NAMES, PRESETS, Settings
+from eunoe.model.stream import PRESETS, SETTING_NAMES, Settings
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]

@@ -7,7 +7,7 @@ import pytest
 import eunoe
 from eunoe.errors import InputError, ScopeError
 from eunoe.model.scope import Scope
-from eunoe.model.stream import SETTING_NAMES, PRESETS
+from eunoe.model.stream import PRESETS, SETTING_NAMES
 from eunoe.records.streams import SettingsReader
 
 

@@ -103,7 +103,8 @@ class Settings:
         """The same with these changes; an unknown name or a value that makes no sense is refused."""
         unknown = sorted(set(changes) - set(SETTING_NAMES))
         if unknown:
-            raise InputError(f"there is no setting {shorten(', '.join(unknown))}: the settings are {', '.join(SETTING_NAMES)}")
+            names = ", ".join(SETTING_NAMES)
+            raise InputError(f"there is no setting {shorten(', '.join(unknown))}: the settings are {names}")
         return replace(self, **{name: _read_setting(name, value) for name, value in changes.items()})
 
 
