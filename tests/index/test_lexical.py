@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.index.dense import DenseIndex
+from eunoe.index.dense_index import DenseIndex
 from eunoe.index.lexical import NUMBER, TIME, LexicalIndex, TermGroup
 from eunoe.text import analyzer
 

@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.index.dense import Arrays, Bools, DenseIndex, Floats, Ints, Table, prefixed, unprefixed
+from eunoe.index.dense import Arrays, Bools, Floats, Ints, Table, prefixed, unprefixed
+from eunoe.index.dense_index import DenseIndex
 from eunoe.index.graph import EntityGraph
 from eunoe.index.lexical import LexicalIndex, pieces
 from eunoe.index.packed_texts import pack_texts, unpack_texts

@@ -6,13 +6,11 @@ from itertools import groupby, pairwise
 from math import log
 from typing import Final, NamedTuple
 
+from eunoe.recall.sentences import GAP
 from eunoe.text.analyzer import text_terms
 from eunoe.text.languages import detect_language, stop_words
 from eunoe.text.parts import split_into_parts
 from eunoe.text.sentences import split_line, word_count
-
-GAP: Final = "[…]"
-"""Stands where something was left out."""
 
 MIN_WORDS: Final = 60
 """Fewer words hardly tell what a passage is about; as many as a part has."""

@@ -6,7 +6,6 @@ from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from eunoe.index.lexical import TermGroup
 from eunoe.index.stream import StreamIndex
-from eunoe.recall.later_statement import present_share
 from eunoe.text import analyzer, dates
 from eunoe.text.dates import DateRange
 from eunoe.text.languages import ENGLISH, FRAME_WORDS, guess_language, stop_words
@@ -59,6 +58,45 @@ _ASKS_NUMBER: Final = re.compile(
     r"score|rate|budget|amount)|price|cost|number of|budget|amount|total|"
     r"wie ?viele?|combien|cuánt[oa]s?|quant[oaie]|quanto|hoeveel|сколько)\b|いくつ|多少|얼마"
 )
+UNSAID: Final = 0.1
+"""How far a question asks for the present whose words do not say so."""
+_PRESENT: Final = re.compile(
+    r"\b(?:(?:do|am) i|(?:is|are|['’]s) (?:my|our))\b|"
+    r"\b(?:now|nowadays|current(?:ly)?|latest|newest|(?:most|more) recent|still|these days|today|at present|presently|"
+    r"actual(?:ly)?|final(?:ly)?|in the end|any ?more|at the moment|settled|up to date|so far|"
+    r"jetzt|aktuell\w*|heute|inzwischen|mittlerweile|noch|zurzeit|derzeit\w*|gerade|"
+    r"ahora|actualmente|todavía|hoy|aún|maintenant|actuel\w*|aujourd['’]hui|encore|désormais|"
+    r"adesso|attual\w*|ancora|oggi|ora|agora|atual\w*|hoje|ainda|nu|nog|huidige|momenteel|teraz|obecnie|nadal|"
+    r"сейчас|теперь|ещё)\b|现在|目前|現在|いま|지금"
+)
+_PAST: Final = re.compile(
+    r"\b(?:original(?:ly)?|first|before|previous(?:ly)?|earlier|used to|(?<!how )old(?:er)?|former(?:ly)?|"
+    r"initial(?:ly)?|beginning|started|at the start|did|were|had|ago|back then|once|order|sequence|history|"
+    r"how (?:has|have)|chang(?:e|ed|es)|was(?! (?:ist|sind|wird|werden|hat|haben|soll|kann|muss|macht|kostet))|"
+    r"ursprünglich\w*|früher\w*|zuerst|anfangs|damals|war|waren|hatten?|wurden?|bisher\w*|vorher|"
+    r"antes|original\w*|primer[oa]?|fue|fueron|era|había|avant|d['’]abord|était|avait|ancien\w*|premi[eè]re?|"
+    r"prima|inizialmente|originari\w*|fu|erano|aveva|finora|foi|primeir[oa]|tinha)\b|以前|最初"
+)
+_FUTURE: Final = re.compile(
+    r"\b(?:will|going to|shall|plans?|planned|planning|next|upcoming|due|scheduled|supposed to|"
+    r"wird|werden|werde|geplant\w*|nächste\w*|será|serán|va a|van a|próxim[oa]s?|sera|prochaine?|prévue?|"
+    r"sarà|prossim[oa]|previst[oa]|vai)\b"
+)
+
+
+def present_share(question: str) -> float:
+    """How far a question asks for what is true now, from 0 to 1. What will be is what is planned now, and whoever asks
+    about themselves means today.
+
+    >>> [present_share(text) for text in ("Where does Ada live now?", "Where did Ada live?", "the street of Ada")]
+    [1.0, 0.0, 0.1]
+    """
+    text = question.lower()
+    if _PRESENT.search(text):
+        return 1.0
+    if _PAST.search(text):
+        return 0.0
+    return 1.0 if _FUTURE.search(text) else UNSAID
 
 
 @runtime_checkable

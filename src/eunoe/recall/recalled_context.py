@@ -30,11 +30,11 @@ from eunoe.recall.novelty import (
 from eunoe.recall.passages import MIN_WORDS, fitting_passages
 from eunoe.recall.ranking_recipes import Recipe, divide_budget
 from eunoe.recall.reasons import LENT_REASONS
-from eunoe.recall.rendering import STYLES, Fragment, Style, TextBuilder
+from eunoe.recall.rendering import STYLES, Fragment, Note, Style, TextBuilder
 from eunoe.recall.request import DEFAULT_LIMIT, Filter, RecallRequest
 from eunoe.recall.search import Searcher, SearchResult, find_quoted, messages_by_place
 from eunoe.recall.sentences import Sentences
-from eunoe.recall.static_context import Note, StaticContext, note_of
+from eunoe.recall.static_context import StaticContext, note_of
 from eunoe.store.query import ItemQuery
 from eunoe.text.normalize import normalize
 from eunoe.text.parts import LONG_TEXT_WORDS

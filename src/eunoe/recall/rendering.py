@@ -4,12 +4,13 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from typing import Any, Final, Literal, NamedTuple
 
-from eunoe.model.arguments import ContextFormat
-from eunoe.recall.static_context import Note
+from eunoe.model.arguments import ContextFormat, Kind
+from eunoe.model.atom import SourcePlace
 from eunoe.text.ages import date_and_age, describe_age
 from eunoe.text.markup import escape_xml, neutralize, quote_xml
 from eunoe.text.tokens import text_width
@@ -29,6 +30,26 @@ _HEADING: Final = re.compile(r"^[\s#]+", re.MULTILINE)
 _FENCE: Final = re.compile(r"`{3,}|~{3,}")
 _MARKDOWN_START: Final = re.compile(r"^(?=[#>|=*+~`_<-]|\d{1,9}[.)]|\[(?:[ xX]\]|[^\]]*\]:))")
 """What begins a heading, a quotation, a list, a table, a rule, a fence, HTML, or the address of a link."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One memory as a context shows it."""
+
+    text: str
+    when: datetime
+    kind: Kind = "fact"
+    speaker: str = ""
+    sources: tuple[str, ...] = ()
+    pinned: bool = False
+    until: datetime | None = None
+    """When it ceases to be true, if that is known."""
+    seq: int = 0
+    label: str = ""
+    superseded: datetime | None = None
+    """Since when something else is true in its place."""
+    rests_on: tuple[SourcePlace, ...] = ()
+    """The messages it was formed from."""
 
 
 class Wrapper(NamedTuple):

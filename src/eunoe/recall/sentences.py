@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from eunoe.recall.lookup_query import is_reaction
-from eunoe.recall.passages import GAP
 from eunoe.text.normalize import normalize
 from eunoe.text.sentences import split_line
 from eunoe.text.third_person import third_person
 from eunoe.text.tokens import text_width
 
+GAP: Final = "[…]"
+"""Stands where something was left out."""
 _SHORT: Final = 15
 """A sentence that is no wider, such as "Yes, please.", stays where the rest of its text is new."""
 _ASKED_END: Final = re.compile(r" \(asked: (?:(?! \(asked: ).)+\)$")

@@ -8,11 +8,12 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from eunoe.errors import DamagedStoreError
-from eunoe.model.arguments import ATOM_KINDS, INSTRUCTION, Kind, MemoryType
-from eunoe.model.atom import Record, SourcePlace, source_place
+from eunoe.model.arguments import ATOM_KINDS, INSTRUCTION, MemoryType
+from eunoe.model.atom import Record, source_place
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Revision, Target
 from eunoe.recall.audience import Audience, layer_of
+from eunoe.recall.rendering import Note
 from eunoe.records.revisions import current_revision, unabsorbed, unabsorbed_count
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
@@ -29,26 +30,6 @@ _FEW: Final = 10
 """So many times what a window holds are read at once; of more than that only the latest are."""
 _MAX_INSTRUCTIONS: Final = 200
 """Of one stream, the latest: more than any budget has room for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """One memory as a context shows it."""
-
-    text: str
-    when: datetime
-    kind: Kind = "fact"
-    speaker: str = ""
-    sources: tuple[str, ...] = ()
-    pinned: bool = False
-    until: datetime | None = None
-    """When it ceases to be true, if that is known."""
-    seq: int = 0
-    label: str = ""
-    superseded: datetime | None = None
-    """Since when something else is true in its place."""
-    rests_on: tuple[SourcePlace, ...] = ()
-    """The messages it was formed from."""
 
 
 @dataclass(frozen=True, slots=True)

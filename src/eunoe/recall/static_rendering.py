@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from eunoe.model.arguments import INSTRUCTION
 from eunoe.model.result import Hit
-from eunoe.recall.rendering import Fragment, Path, Style, TextBuilder
+from eunoe.recall.rendering import Fragment, Note, Path, Style, TextBuilder
 from eunoe.recall.sentences import Sentences
 from eunoe.recall.static_context import (
     FACTS,
@@ -17,7 +17,6 @@ from eunoe.recall.static_context import (
     OBSERVATIONS,
     SUMMARY,
     Leftover,
-    Note,
     StaticContext,
     StreamSection,
 )
