@@ -13,8 +13,7 @@ import eunoe
 from eunoe.form.sentence_values import sentence_value
 from eunoe.model.arguments import parse_time
 from eunoe.recall.rendering import STYLES, Note
-from eunoe.recall.static_context import StreamSection
-from eunoe.recall.static_rendering import render_static
+from eunoe.recall.static_context import StreamSection, render_static
 from eunoe.text.tokens import CHARACTERS_PER_TOKEN, token_count
 
 ANNA = "agent=cook/user=anna"

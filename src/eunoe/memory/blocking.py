@@ -42,9 +42,8 @@ from eunoe.model.turn import user_named_by
 
 if TYPE_CHECKING:
     from eunoe.memory.scoped import ScopedMemory
-    from eunoe.recall.metadata_filter import Where
-    from eunoe.recall.ranking_recipes import Recipe
-    from eunoe.recall.request import VectorLike, VectorsLike
+    from eunoe.recall.recipes import Recipe
+    from eunoe.recall.request import VectorLike, VectorsLike, Where
 
 
 class Memory(Inspection, Amendment):
@@ -329,7 +328,7 @@ class Memory(Inspection, Amendment):
             recipe: how what is looked up is ranked, as in `recall`; "thorough" is slower and finds more.
             sources: name the messages each memory rests on.
         """
-        from eunoe.recall.context_request import parse_context_request
+        from eunoe.recall.request import parse_context_request
 
         request = parse_context_request(
             self._guard.scope(scope, "read"),
@@ -374,7 +373,7 @@ class Memory(Inspection, Amendment):
         >>> hits[0].text
         'Anna is allergic to peanuts.'
         """
-        from eunoe.recall.conversation_recall import parse_lookup_request
+        from eunoe.recall.context import parse_lookup_request
 
         owner = self._guard.scope(scope, "read")
         types = tuple(as_list(memory_types, "memory_types"))

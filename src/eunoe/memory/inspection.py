@@ -35,7 +35,7 @@ from eunoe.records.reading import find_history, find_item, find_items
 from eunoe.store.query import ItemQuery
 
 if TYPE_CHECKING:
-    from eunoe.recall.metadata_filter import Condition, Parts, Where
+    from eunoe.recall.request import Condition, Parts, Where
 
 T = TypeVar("T")
 
@@ -253,7 +253,7 @@ class Inspection:
 
 
 def _parse_where(where: Where) -> tuple[Condition, tuple[Parts, ...]]:
-    from eunoe.recall.metadata_filter import needed_parts, parse_where
+    from eunoe.recall.request import needed_parts, parse_where
 
     return parse_where(where), needed_parts(where)
 
