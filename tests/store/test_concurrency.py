@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import eunoe
-from eunoe.store.conformance import insert_facts
+from tests.store.conformance import insert_facts
 from eunoe.store.sqlite import SqliteStore
 
 ANNA = "user=anna"

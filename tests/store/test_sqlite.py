@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from eunoe.errors import StoreBusyError, StoreError
-from eunoe.store.conformance import Opener, StoreConformance, insert_facts
+from tests.store.conformance import Opener, StoreConformance, insert_facts
 from eunoe.store.contract import Store
 from eunoe.store.migrations import APPLICATION_ID, MIGRATIONS
 from eunoe.store.query import ItemQuery

@@ -6,7 +6,7 @@ from operator import attrgetter
 
 from eunoe.model.scope import Scope
 from eunoe.store.conditions import MAX_PARAMETERS
-from eunoe.store.conformance.samples import (
+from tests.store.conformance.samples import (
     ANNA,
     BEN,
     NOW,

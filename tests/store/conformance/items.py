@@ -10,7 +10,7 @@ from eunoe.errors import StoreError
 from eunoe.model.arguments import ATOM_KINDS, KINDS, from_micros, to_micros
 from eunoe.model.scope import Scope
 from eunoe.store.conditions import MAX_PARAMETERS
-from eunoe.store.conformance.samples import (
+from tests.store.conformance.samples import (
     ANNA,
     BEN,
     NOW,

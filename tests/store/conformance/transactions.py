@@ -10,7 +10,7 @@ import pytest
 from eunoe.errors import StoreBusyError, StoreError
 from eunoe.model.atom import Record
 from eunoe.model.scope import Scope
-from eunoe.store.conformance.samples import (
+from tests.store.conformance.samples import (
     ANNA,
     BEN,
     NOW,
