@@ -24,7 +24,7 @@ from eunoe.recall.context import parse_lookup_request
 from eunoe.recall.recalled_context import shown_threshold
 from eunoe.recall.recipes import RECIPES
 from eunoe.recall.static_context import StaticContext, StaticContextCache, StreamSection
-from eunoe.store.tables import StreamLink
+from eunoe.store.schema import StreamLink
 from eunoe.text.tokens import token_count
 
 ANNA = "agent=cook/user=anna"

@@ -36,13 +36,9 @@ from eunoe.recall.static_context import (
     render_rest,
     render_static,
 )
-from eunoe.records.access import AccessLog
-from eunoe.records.damage import stream_notes
-from eunoe.records.near_scopes import near_scope_notes
-from eunoe.records.sessions import load_session
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import StreamState
+from eunoe.records.counters import AccessLog
+from eunoe.records.streams import stream_notes
+from eunoe.store.contract import ItemQuery, Store
 from eunoe.text.tokens import text_width, token_count
 
 

@@ -22,9 +22,8 @@ from eunoe.model.arguments import show
 from eunoe.model.result import Entity, GraphSize, Link, Mention, Neighbourhood, PassageGraph, Relation
 from eunoe.model.scope import Scope
 from eunoe.recall.request import NO_FILTER
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import PassageGraphRecord
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import PassageGraphRecord
 from eunoe.text import analyzer
 from eunoe.text.entities import entity_key, title_keys, usual_key
 from eunoe.text.full_names import group_names

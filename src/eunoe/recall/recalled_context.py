@@ -30,8 +30,7 @@ from eunoe.recall.rendering import GAP, STYLES, Fragment, Note, Sentences, Style
 from eunoe.recall.request import DEFAULT_LIMIT, ContextRequest, Filter, RecallRequest
 from eunoe.recall.search import Searcher, SearchResult, find_quoted, messages_by_place, shift
 from eunoe.recall.static_context import StaticContext, note_of
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
+from eunoe.store.contract import ItemQuery, Store
 from eunoe.text import analyzer
 from eunoe.text.analyzer import text_terms
 from eunoe.text.languages import STOP_WORDS, detect_language, stop_words

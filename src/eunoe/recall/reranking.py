@@ -20,8 +20,7 @@ from eunoe.model.atom import Record
 from eunoe.recall.ranking import Candidate
 from eunoe.recall.recipes import RerankSettings
 from eunoe.recall.request import Filter
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
+from eunoe.store.contract import ItemQuery, Store
 from eunoe.text.parts import split_into_parts
 
 _MAX_BATCH: Final = 16

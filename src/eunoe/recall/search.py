@@ -25,9 +25,8 @@ from eunoe.recall.ranking import Candidate, find_candidates
 from eunoe.recall.recipes import RECIPES
 from eunoe.recall.request import Filter, RecallRequest
 from eunoe.recall.reranking import Reranker, read_passages
-from eunoe.records.damage import damage_notes
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
+from eunoe.records.streams import damage_notes
+from eunoe.store.contract import ItemQuery, Store
 from eunoe.text.tokens import token_count
 
 LARGE_MEMORY_ITEMS: Final = 1000
