@@ -37,8 +37,11 @@ from eunoe.recall.static_context import (
     render_static,
 )
 from eunoe.records.counters import AccessLog
+from eunoe.records.log import load_session
+from eunoe.records.reading import near_scope_notes
 from eunoe.records.streams import stream_notes
 from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import StreamState
 from eunoe.text.tokens import text_width, token_count
 
 
