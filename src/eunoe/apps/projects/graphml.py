@@ -4,7 +4,7 @@ import re
 from typing import Final
 from xml.etree import ElementTree as Xml
 
-from eunoe.model.graph import Neighbourhood
+from eunoe.model.result import Neighbourhood
 
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML has no way to write."""
