@@ -26,8 +26,8 @@ __all__ = [
 _HOMES = {
     "create_page_agent": "agents",
     "create_structure_agent": "agents",
-    "WIKI_MEMORY_SYSTEM_PROMPT": "middleware",
-    "WikiMemoryMiddleware": "middleware",
+    "WIKI_MEMORY_SYSTEM_PROMPT": "tools",
+    "WikiMemoryMiddleware": "tools",
     "WikiReport": "workflow",
     "generate_wiki": "workflow",
 }
