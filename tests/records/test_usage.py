@@ -14,7 +14,7 @@ from eunoe.llm.models import MAX_CALLS
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.model.arguments import utc_now
 from eunoe.model.result import ModelCall
-from eunoe.records.usage import UsageLog
+from eunoe.records.counters import UsageLog
 from eunoe.store.temporary import TemporaryStore
 
 TALK = "session=s1/user=anna"
