@@ -10,16 +10,12 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final, Self, get_args
+from typing import Any, Final, NamedTuple, Self, get_args
 from uuid import UUID
 
 import eunoe
 from eunoe.apps.projects.documents import Document, matching_texts, parse_document, part_of
-from eunoe.apps.projects.hipporag_folders import offer_import
-from eunoe.apps.projects.overview import SCORE as OVERVIEW_SCORE
-from eunoe.apps.projects.overview import asks_for_overview
-from eunoe.apps.projects.relevance import RelevanceThreshold, threshold_of
-from eunoe.apps.projects.settings import ProjectSettings, is_server
+from eunoe.apps.projects.settings import ProjectSettings, is_server, offer_import
 from eunoe.errors import ConflictError, InputError, ModelMismatchError, NotFoundError
 from eunoe.memory import Memory
 from eunoe.model.arguments import (
@@ -34,6 +30,62 @@ from eunoe.model.arguments import (
 from eunoe.model.atom import Atom, Item, Record
 from eunoe.model.result import Hit, Receipt
 from eunoe.model.scope import Scope
+from eunoe.text.analyzer import folded_words
+from eunoe.text.languages import ENGLISH, FRAME_WORDS, stop_words
+from eunoe.text.word_files import load_groups
+
+SCORE: Final = 0.5
+"""Of each document that such a question is answered with."""
+
+_WORDS: Final = load_groups("overview_words")
+_SUBJECTS, _ASPECTS = _WORDS["subject"], _WORDS["aspect"]
+_KNOWN_WORDS: Final = _SUBJECTS | _ASPECTS | _WORDS["other"] | FRAME_WORDS | stop_words(ENGLISH)
+_MAX_WORDS: Final = 40
+"""A longer question is about something."""
+
+
+def asks_for_overview(question: str) -> bool:
+    """Say whether a question is about a project as a whole, in English.
+
+    >>> asks_for_overview("What has been done in this project? Completed work and summaries.")
+    True
+    >>> asks_for_overview("What is the status of the login?")
+    False
+    """
+    chunks = question.split()[:_MAX_WORDS]
+    words = {word for chunk in chunks for word in folded_words(chunk)}
+    if len(chunks) == _MAX_WORDS or not words <= _KNOWN_WORDS:
+        return False
+    aspects = len(words & _ASPECTS)
+    return aspects > 1 or (aspects == 1 and not words.isdisjoint(_SUBJECTS))
+
+
+class RelevanceThreshold(NamedTuple):
+    """The lowest scores, from 0 to 1, of the best document and of its followers.
+
+    >>> threshold = RelevanceThreshold(best=0.5, follower=0.2)
+    >>> threshold.count_passing([0.6, 0.3, 0.1]), threshold.count_passing([0.4, 0.3])
+    (2, 0)
+    """
+
+    best: float
+    follower: float
+
+    def count_passing(self, scores: Sequence[float]) -> int:
+        """How many of these, best first, bear on the question."""
+        if not scores or scores[0] < self.best:
+            return 0
+        return 1 + sum(score >= self.follower for score in scores[1:])
+
+
+THRESHOLDS: Final[Mapping[str, RelevanceThreshold]] = {"documents": RelevanceThreshold(best=0.5, follower=0.03)}
+"""By recipe."""
+
+
+def threshold_of(recipe: str) -> RelevanceThreshold:
+    """The threshold of a recipe; one that was not measured lets everything pass."""
+    return THRESHOLDS.get(recipe, RelevanceThreshold(0.0, 0.0))
+
 
 DEFAULT_COUNT: Final = 5
 DEFAULT_RECIPE: Final[RecipeName] = "documents"
@@ -198,7 +250,7 @@ class ProjectMemory:
 
     def _answer(self, scope: Scope, query: str, count: int) -> dict[str, Any]:
         found = self._relevant_documents(scope, query, count) if query.strip() else {}
-        if asks_for_overview(query) and self._needed.best <= OVERVIEW_SCORE:
+        if asks_for_overview(query) and self._needed.best <= SCORE:
             found = self._overview(scope, found, count)
         texts = {
             id: self._text_of(scope, id) if part_of(item).parts > 1 else item.text for id, (_, item) in found.items()
@@ -220,10 +272,8 @@ class ProjectMemory:
 
     def _overview(self, scope: Scope, found: dict[str, _Found], count: int) -> dict[str, _Found]:
         """What bears on the words of an overview question, as far as half of the room, and what was indexed last."""
-        sure = [(id, each) for id, each in found.items() if each[0] >= OVERVIEW_SCORE][: count // 2]
-        latest = (
-            (id, (OVERVIEW_SCORE, item)) for id, item in self._latest_documents(scope, count) if id not in dict(sure)
-        )
+        sure = [(id, each) for id, each in found.items() if each[0] >= SCORE][: count // 2]
+        latest = ((id, (SCORE, item)) for id, item in self._latest_documents(scope, count) if id not in dict(sure))
         return dict(islice(chain(sure, latest), count))
 
     def _latest_documents(self, scope: Scope, page_size: int) -> Iterator[tuple[str, Item]]:
