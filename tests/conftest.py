@@ -19,9 +19,8 @@ from hypothesis import HealthCheck, settings
 import eunoe
 
 if TYPE_CHECKING:
-    from tests.support.store_server import StoreServer
-
     from eunoe.memory import Memory
+    from tests.support.store_server import StoreServer
 
 settings.register_profile(
     "steady",

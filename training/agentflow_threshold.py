@@ -4,7 +4,7 @@ import asyncio
 from statistics import mean
 
 import eunoe
-from eunoe.bench.conversations import GoldConversation, load_conversations
+from bench.conversations import GoldConversation, load_conversations
 from eunoe.hosts.agentflow import EunoeStore, MemoryManager
 
 THRESHOLDS = (0.0, 0.3, 0.5, 0.7)

@@ -31,7 +31,7 @@ import numpy as np
 import talk
 from scipy.optimize import minimize, minimize_scalar
 
-from eunoe.bench.conversations import GoldConversation, GoldQuestion, load_conversations
+from bench.conversations import GoldConversation, GoldQuestion, load_conversations
 from eunoe.embed import load_embedder
 from eunoe.embed.encoder import Encoder
 from eunoe.index.stream import IndexEntry, StreamIndex

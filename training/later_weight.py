@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from fit_recipe import EmbedderVectors, entries, load_part
 
-from eunoe.bench.conversations import GoldConversation
+from bench.conversations import GoldConversation
 from eunoe.index.stream import StreamIndex
 from eunoe.recall import query
 from eunoe.recall.later_statement import present_share

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from eunoe.bench.cold import made_up_documents, run_cold_bench
+from bench.cold import made_up_documents, run_cold_bench
 from eunoe.cli.app import run
 
 FIGURES = (

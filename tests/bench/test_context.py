@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from bench.context import ContextAnswer, context_figures, holds_gold, run_context_bench
+from bench.conversations import join_turns, load_conversations
 from eunoe import embed
-from eunoe.bench.context import ContextAnswer, context_figures, holds_gold, run_context_bench
-from eunoe.bench.conversations import join_turns, load_conversations
 from eunoe.cli.app import run
 from eunoe.errors import InputError
 from eunoe.model.arguments import utc_now

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eunoe.bench.discussion import run_discussion_bench
+from bench.discussion import run_discussion_bench
 from eunoe.cli.app import run
 
 TALK = {

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import eunoe
-from eunoe.bench import Result, StatusLine, engine, engine_report, worker
-from eunoe.bench.peers import DESCRIPTIONS, ENGINES, PEERS, SUBJECT
-from eunoe.bench.worker import TaskSpec, exact_recall, search_latency
-from eunoe.bench.workload import BATCH_SIZE, SearchQuery, Workload
+from bench import Result, StatusLine, engine, engine_report, worker
+from bench.peers import DESCRIPTIONS, ENGINES, PEERS, SUBJECT
+from bench.worker import TaskSpec, exact_recall, search_latency
+from bench.workload import BATCH_SIZE, SearchQuery, Workload
 from eunoe.cli.app import run
 
 MODULES = {
@@ -317,7 +317,7 @@ def test_plot_draws_a_png(result: Result, tmp_path: Path) -> None:
 
 
 def test_no_peer_is_imported_with_the_bench() -> None:
-    code = "import sys, eunoe.bench.engine; print([m for m in sys.argv[1].split(',') if m in sys.modules])"
+    code = "import sys, bench.engine; print([m for m in sys.argv[1].split(',') if m in sys.modules])"
     names = "chromadb,lancedb,langgraph,mem0,sqlite_vec,matplotlib"
     done = subprocess.run([sys.executable, "-c", code, names], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

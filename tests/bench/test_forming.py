@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eunoe.bench.forming import count_llm_calls, made_up_sentence, run_forming_bench
+from bench.forming import count_llm_calls, made_up_sentence, run_forming_bench
 from eunoe.cli.app import run
 from eunoe.llm.contract import Prompt
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from eunoe.bench.langgraph import run_langgraph_bench
+from bench.langgraph import run_langgraph_bench
 from eunoe.cli.app import run
 
 TINY = ["bench", "langgraph", "--items", "20", "--namespaces", "2", "--repeats", "2"]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from eunoe.bench import languages
-from eunoe.bench.conversations import load_conversations
-from eunoe.bench.languages import BUILT_IN, LANGUAGES, run_languages_bench, translate_conversations
+from bench import languages
+from bench.conversations import load_conversations
+from bench.languages import BUILT_IN, LANGUAGES, run_languages_bench, translate_conversations
 from eunoe.cli.app import run
 from eunoe.errors import InputError
 

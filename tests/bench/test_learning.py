@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from bench.conversations import BUILT_IN, read_conversations
+from bench.labelled_turns import label_figures, load_labelled_turns, run_labels_bench
+from bench.learning import holds_words, run_learning_bench
+from bench.metrics import f1_scores, precision_at_recall
+from bench.turn_judge import DROPPED_KINDS
 from eunoe import embed
-from eunoe.bench.conversations import BUILT_IN, read_conversations
-from eunoe.bench.labelled_turns import label_figures, load_labelled_turns, run_labels_bench
-from eunoe.bench.learning import holds_words, run_learning_bench
-from eunoe.bench.metrics import f1_scores, precision_at_recall
-from eunoe.bench.turn_judge import DROPPED_KINDS
 from eunoe.cli.app import run
 from eunoe.errors import InputError
 from eunoe.form.kind_model import Judgement
@@ -280,14 +280,14 @@ class LengthReader:
 
 class TestAJudge:
     def test_it_ranks_turns(self, chat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("eunoe.bench.turn_judge.TurnReader", LengthReader)
+        monkeypatch.setattr("bench.turn_judge.TurnReader", LengthReader)
         turns = run_learning_bench(chat, embedder="none")["turns"]
         # Two of the three gold turns are among the three longest, the third has no rank.
         assert turns["precision@65"] == 66.67
         assert turns["recall"] == pytest.approx(200 / 3, abs=0.01)
 
     def test_it_names_kinds(self, labelled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("eunoe.bench.turn_judge.TurnReader", LengthReader)
+        monkeypatch.setattr("bench.turn_judge.TurnReader", LengthReader)
         kinds = run_labels_bench([labelled], embedder="none")["kinds"]
         assert {name: own["recall"] for name, own in kinds.items() if own["count"]} == {
             "instruction": 0.0,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from bench.multihop import add_times, load_documents, made_up_passage, run_multihop_bench
 from eunoe import embed
-from eunoe.bench.multihop import add_times, load_documents, made_up_passage, run_multihop_bench
 from eunoe.cli.app import run
 from eunoe.errors import InputError
 

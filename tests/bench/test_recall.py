@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from bench.conversations import BUILT_IN, load_conversations, merge_conversations
+from bench.metrics import latency, mean_scores, percentile, ranking_scores
+from bench.recall import run_recall_bench
 from eunoe import embed
-from eunoe.bench.conversations import BUILT_IN, load_conversations, merge_conversations
-from eunoe.bench.metrics import latency, mean_scores, percentile, ranking_scores
-from eunoe.bench.recall import run_recall_bench
 from eunoe.cli.app import run
 from eunoe.errors import InputError
 

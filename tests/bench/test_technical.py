@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from eunoe.bench import technical_set
-from eunoe.bench.technical_set import (
+from bench import technical_set
+from bench.technical_set import (
     COLLECTIONS,
     FOLDER,
     TEST_COLLECTIONS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.cli.conftest import Cli
 
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "chats"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.cli.conftest import Cli
 
 ANNA = "user=anna"

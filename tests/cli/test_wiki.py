@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Cli
-from tests.support.wiki_author import Author, author_server
 
 import eunoe
+from tests.cli.conftest import Cli
+from tests.support.wiki_author import Author, author_server
 
 pytest.importorskip("langchain_openai", reason="needs langchain-openai: make setup installs it")
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.embed.samples import ODD_TEXTS, TEXTS, has_encoder, has_minilm, python
 
 from eunoe.embed import encoder, minilm
 from eunoe.embed.encoder import Encoder, SentenceEncoder
 from eunoe.embed.minilm import MiniLM
 from eunoe.errors import EmbedderError
+from tests.embed.samples import ODD_TEXTS, TEXTS, has_encoder, has_minilm, python
 
 
 @pytest.fixture(params=[pytest.param(MiniLM, marks=has_minilm), pytest.param(Encoder, marks=has_encoder)])

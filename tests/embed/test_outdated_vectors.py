@@ -10,10 +10,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.support import vowels
-from tests.support.letters import Letters
-from tests.support.vowels import NEW, OLD, Vowels, make_old
-from tests.support.waiting import wait_until
 
 import eunoe
 from eunoe.embed import outdated_vectors, pending_vectors, store_embedder
@@ -22,6 +18,10 @@ from eunoe.engine import Engine
 from eunoe.errors import EmbedderError, ModelMismatchError
 from eunoe.memory import Memory
 from eunoe.model.result import Reembedding
+from tests.support import vowels
+from tests.support.letters import Letters
+from tests.support.vowels import NEW, OLD, Vowels, make_old
+from tests.support.waiting import wait_until
 
 ANNA, BEN = "user=anna", "user=ben"
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,6 @@ from datetime import timedelta
 from itertools import pairwise
 
 import pytest
-from tests.support.scripted_memory import ANNA, ScriptedMemory
 
 import eunoe
 from eunoe.errors import ConflictError, LlmError
@@ -25,6 +24,7 @@ from eunoe.model.scope import Scope
 from eunoe.records import revisions
 from eunoe.store.contract import ItemQuery
 from eunoe.store.schema import Absorption, Lease
+from tests.support.scripted_memory import ANNA, ScriptedMemory
 
 LONG_AGO = parse_time("2001-01-01")
 SYSTEM = load_prompt("summary").system

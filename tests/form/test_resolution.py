@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.conversation import ANNA, DAY, TALK, Conversation, home, propose
-from tests.support.records import stream_of
 
 import eunoe
 from eunoe.form.proposal import Proposal
@@ -21,6 +19,8 @@ from eunoe.model.turn import Turn
 from eunoe.records.insertion import VectorBatch, pack_vectors
 from eunoe.records.revisions import unabsorbed
 from eunoe.store.schema import Absorption
+from tests.support.conversation import ANNA, DAY, TALK, Conversation, home, propose
+from tests.support.records import stream_of
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from tests.llm.model_server import Answer, HttpReply, ModelServer, says
 
 from eunoe.errors import LlmError
 from eunoe.llm import Prompt, Reply, load_llm
@@ -16,6 +15,7 @@ from eunoe.llm.contract import AnswerError, CutAnswerError, DeclinedError, Promp
 from eunoe.llm.models import MAX_ROOM_TOKENS, Models
 from eunoe.llm.openai import OpenAILlm
 from eunoe.llm.scripted import ScriptedLlm
+from tests.llm.model_server import Answer, HttpReply, ModelServer, says
 
 PLAIN = Prompt("Be kind.", "Hello", operation="chat")
 SCHEMA = {

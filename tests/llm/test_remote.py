@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.llm.model_server import Answer, HttpReply, ModelServer, hangs, says
 
 import eunoe
 from eunoe.errors import LlmError
@@ -20,6 +19,7 @@ from eunoe.llm.openai import OpenAILlm
 from eunoe.llm.price import call_cost, configured_price
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.net import endpoint as endpoints
+from tests.llm.model_server import Answer, HttpReply, ModelServer, hangs, says
 
 SCHEMA = {
     "type": "object",

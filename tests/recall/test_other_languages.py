@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import eunoe
-from eunoe.bench.conversations import GoldConversation, load_conversations, merge_conversations
+from bench.conversations import GoldConversation, load_conversations, merge_conversations
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "languages"
 FILES = sorted(FOLDER.glob("*.json"))

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.records import NOON, make_record
 
 import eunoe
 from eunoe.errors import ConflictError, EunoeError, InputError
@@ -27,6 +26,7 @@ from eunoe.store.schema import IncognitoMark, Job, Lease, SessionState, StreamLi
 from eunoe.store.sqlite import SqliteStore
 from eunoe.text.normalize import fingerprint
 from eunoe.text.tokens import token_count
+from tests.support.records import NOON, make_record
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 GROUP = Scope(agent="cook", session="s2")

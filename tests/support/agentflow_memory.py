@@ -7,11 +7,10 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from tests.support.agentflow_graphs import END, ROOT, InjectQ, graphs
-
 from eunoe.hosts.agentflow import MemoryManager, MemoryRetrievalCallback, MemoryStorageCallback
 from eunoe.hosts.agentflow.framework import AgentState, CallbackManager, MemorySearchResult, MemoryType, Message
 from eunoe.hosts.agentflow.testing import MockStore
+from tests.support.agentflow_graphs import END, ROOT, InjectQ, graphs
 
 checkpointers = import_module(f"{ROOT}.storage.checkpointer")
 convert_messages = import_module(f"{ROOT}.utils.converter").convert_messages

@@ -4,10 +4,10 @@
 import unicodedata
 
 import pytest
-from tests.support.readings import DISGUISED, OTHER
 
 from eunoe.text.look_alikes import bare_form, look_alike_form
 from eunoe.text.normalize import normalize
+from tests.support.readings import DISGUISED, OTHER
 
 
 @pytest.mark.parametrize(("text", "other"), OTHER)

@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from eunoe.bench.conversations import load_conversations
+from bench.conversations import load_conversations
 from eunoe.recall.ranking_recipes import RECIPES, Blend
 
 TRAINING = Path(__file__).parents[2] / "training"

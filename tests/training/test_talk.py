@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import eunoe
-from eunoe.bench.conversations import BUILT_IN, load_conversations
+from bench.conversations import BUILT_IN, load_conversations
 from eunoe.recall import reranking
 
 TRAINING = Path(__file__).parents[2] / "training"

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.checkouts import make_checkout
-from tests.support.coding_agents import CodingAgents, agents
 
 from eunoe.apps.tickets import (
     ClaudeCodeWorker,
@@ -26,6 +24,8 @@ from eunoe.apps.tickets import (
 from eunoe.apps.tickets.worker import read_events
 from eunoe.errors import InputError, LlmError
 from eunoe.llm.scripted import ScriptedLlm as Model
+from tests.support.checkouts import make_checkout
+from tests.support.coding_agents import CodingAgents, agents
 
 __all__ = ["agents"]
 

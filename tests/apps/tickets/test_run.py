@@ -11,18 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.ticket_runs import (
-    COMPLETE,
-    LESSON,
-    MORE,
-    PLAN,
-    TICKET,
-    BrokenMemory,
-    RecordingMemory,
-    memory_recalling,
-    run,
-    stored_texts,
-)
 
 from eunoe.apps.projects import ProjectMemory
 from eunoe.apps.tickets import (
@@ -42,6 +30,18 @@ from eunoe.apps.tickets.memory import COMPLETED_WORK_QUERY
 from eunoe.errors import ConflictError, InputError, LlmError, NotFoundError, ScopeError
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm as Model
+from tests.support.ticket_runs import (
+    COMPLETE,
+    LESSON,
+    MORE,
+    PLAN,
+    TICKET,
+    BrokenMemory,
+    RecordingMemory,
+    memory_recalling,
+    run,
+    stored_texts,
+)
 
 
 class TestTheLoop:

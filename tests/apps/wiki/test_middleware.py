@@ -21,8 +21,6 @@ from langchain.agents.middleware import (
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
-from tests.support.chat_models import ScriptedModel, StreamingModel, tool_call
-from tests.support.checkouts import make_checkout
 
 import eunoe
 from eunoe.apps.wiki import WIKI_MEMORY_SYSTEM_PROMPT, WikiMemoryMiddleware, WikiMemoryService
@@ -30,6 +28,8 @@ from eunoe.errors import InputError
 from eunoe.hosts import default_store
 from eunoe.hosts.langchain import MemoryMiddleware
 from eunoe.memory import AsyncMemory, Memory
+from tests.support.chat_models import ScriptedModel, StreamingModel, tool_call
+from tests.support.checkouts import make_checkout
 
 SHOP = uuid4()
 ABSENT = "absent"

@@ -14,7 +14,6 @@ from unittest.mock import AsyncMock
 from uuid import UUID, uuid4
 
 import pytest
-from tests.support.checkouts import git, make_checkout
 
 import eunoe
 from eunoe.apps.wiki import MemoryType, WikiMemory, WikiMemoryRepository, WikiMemoryService
@@ -22,6 +21,7 @@ from eunoe.errors import StoreBusyError
 from eunoe.hosts import default_store
 from eunoe.memory import Memory
 from eunoe.model.arguments import utc_now
+from tests.support.checkouts import git, make_checkout
 
 SHOP, BLOG = uuid4(), uuid4()
 FIELDS = {

@@ -11,6 +11,10 @@ import pytest
 from onnx import TensorProto
 from onnxruntime.quantization import quantize_dynamic
 from safetensors.numpy import save_file
+
+from eunoe.embed import load_embedder
+from eunoe.embed.folder.encoder import FolderEncoder
+from eunoe.errors import EmbedderError
 from tests.embed.folder.models import (
     DIM,
     LINES,
@@ -24,10 +28,6 @@ from tests.embed.folder.models import (
     xlm_roberta,
 )
 from tests.embed.samples import ODD_TEXTS, python
-
-from eunoe.embed import load_embedder
-from eunoe.embed.folder.encoder import FolderEncoder
-from eunoe.errors import EmbedderError
 
 NOISE = 2e-6
 

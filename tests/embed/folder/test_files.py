@@ -9,6 +9,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+
+from eunoe.embed import load_embedder
+from eunoe.embed.folder import absolute_spec
+from eunoe.embed.folder.encoder import FolderEncoder
+from eunoe.errors import EmbedderError
 from tests.embed.folder.models import (
     DIM,
     POSITIONS,
@@ -20,11 +25,6 @@ from tests.embed.folder.models import (
     write_json,
     xlm_roberta,
 )
-
-from eunoe.embed import load_embedder
-from eunoe.embed.folder import absolute_spec
-from eunoe.embed.folder.encoder import FolderEncoder
-from eunoe.errors import EmbedderError
 
 
 @pytest.fixture

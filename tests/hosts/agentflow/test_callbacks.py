@@ -5,6 +5,16 @@ import logging
 from typing import Any
 
 import pytest
+
+from eunoe.hosts.agentflow import MemoryManager, MemoryRetrievalCallback, MemoryStorageCallback
+from eunoe.hosts.agentflow.formatting import format_memories
+from eunoe.hosts.agentflow.framework import (
+    AgentState,
+    CallbackManager,
+    Command,
+    InvocationType,
+)
+from eunoe.hosts.agentflow.testing import MockStore
 from tests.support.agentflow_graphs import END, InjectQ, ScriptedModel, graphs, scripted_agent, user_message
 from tests.support.agentflow_memory import (
     ANNA,
@@ -20,16 +30,6 @@ from tests.support.agentflow_memory import (
     fact,
     memory_callbacks,
 )
-
-from eunoe.hosts.agentflow import MemoryManager, MemoryRetrievalCallback, MemoryStorageCallback
-from eunoe.hosts.agentflow.formatting import format_memories
-from eunoe.hosts.agentflow.framework import (
-    AgentState,
-    CallbackManager,
-    Command,
-    InvocationType,
-)
-from eunoe.hosts.agentflow.testing import MockStore
 
 TALKED = AgentState(context_summary="They talked about tea.")
 

@@ -4,9 +4,6 @@ import asyncio
 import json
 from typing import Any
 
-from tests.support.agentflow_graphs import InjectQ, ScriptedModel, user_message
-from tests.support.agentflow_memory import compile_chain, convert_messages, user
-
 from eunoe.hosts.agentflow import (
     FACT_EXTRACTION_PROMPT,
     EunoeStore,
@@ -16,6 +13,8 @@ from eunoe.hosts.agentflow import (
 )
 from eunoe.hosts.agentflow.framework import AgentState, CallbackManager, MemoryType, Message, ModelResponseConverter
 from eunoe.memory import Memory
+from tests.support.agentflow_graphs import InjectQ, ScriptedModel, user_message
+from tests.support.agentflow_memory import compile_chain, convert_messages, user
 
 ANNA = {"user_id": "anna", "thread_id": "t1"}
 FACT = "Anna is allergic to peanuts."

@@ -7,6 +7,9 @@ import json
 from typing import Any
 
 import pytest
+
+from eunoe.hosts.agentflow import EunoeStore
+from eunoe.hosts.agentflow.framework import MemorySearchResult, MemoryType
 from tests.support.agentflow_graphs import (
     END,
     InjectQ,
@@ -19,9 +22,6 @@ from tests.support.agentflow_graphs import (
     tool_loop,
     user_message,
 )
-
-from eunoe.hosts.agentflow import EunoeStore
-from eunoe.hosts.agentflow.framework import MemorySearchResult, MemoryType
 
 ANNA = {"user_id": "anna", "thread_id": "t1"}
 SEMANTIC = {"memory_type": "semantic"}

@@ -2,10 +2,9 @@
 
 import asyncio
 
-from tests.support.agentflow_memory import fact
-
 from eunoe.hosts.agentflow import ExtractiveSummarizer, LLMSummarizer
 from eunoe.hosts.agentflow.summarizers import interaction_text
+from tests.support.agentflow_memory import fact
 
 TALK = [
     fact(interaction_text("I live in Lisbon. What is the weather?", "I live in a computer.")),

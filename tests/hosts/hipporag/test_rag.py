@@ -14,6 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import eunoe
+from eunoe.errors import InputError, LlmError
+from eunoe.hosts.hipporag import Chunk, HippoRAG, QuerySolution
+from eunoe.llm.scripted import ScriptedLlm
 from tests.hosts.hipporag.samples import (
     ALL_DOCS,
     BIRTHPLACE,
@@ -25,11 +30,6 @@ from tests.hosts.hipporag.samples import (
     OLIVER,
     QUERIES,
 )
-
-import eunoe
-from eunoe.errors import InputError, LlmError
-from eunoe.hosts.hipporag import Chunk, HippoRAG, QuerySolution
-from eunoe.llm.scripted import ScriptedLlm
 
 CHILD = Path(__file__).parents[2] / "support" / "project_child.py"
 

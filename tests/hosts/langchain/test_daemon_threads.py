@@ -6,9 +6,9 @@ from functools import partial
 from threading import Event, get_ident
 
 import pytest
-from tests.support.waiting import wait_until
 
 from eunoe.hosts.langchain.daemon_threads import DaemonThreads
+from tests.support.waiting import wait_until
 
 
 def names() -> list[str]:

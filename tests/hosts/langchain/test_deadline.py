@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
-from tests.hosts.langchain.conftest import human, recalled, said
-from tests.support.chat_models import ScriptedModel
-from tests.support.waiting import wait_until
 
 import eunoe
 from eunoe.errors import StoreBusyError
 from eunoe.hosts.langchain import MemoryMiddleware
 from eunoe.hosts.langchain.deadline import Deadline
 from eunoe.memory import Memory
+from tests.hosts.langchain.conftest import human, recalled, said
+from tests.support.chat_models import ScriptedModel
+from tests.support.waiting import wait_until
 
 THREAD: Any = {"configurable": {"thread_id": "t1"}}
 SCOPE = "thread=t1/user=anna"

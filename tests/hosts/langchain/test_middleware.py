@@ -12,14 +12,14 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import BaseModel
-from tests.hosts.langchain.conftest import ANNA, human, recalled, said
-from tests.support.chat_models import ScriptedModel, StreamingModel, tool_call
 
 import eunoe
 from eunoe.errors import InputError
 from eunoe.hosts.langchain import MemoryMiddleware
 from eunoe.hosts.langchain.injection import with_memory
 from eunoe.memory import Memory
+from tests.hosts.langchain.conftest import ANNA, human, recalled, said
+from tests.support.chat_models import ScriptedModel, StreamingModel, tool_call
 
 THREAD: Any = {"configurable": {"thread_id": "t1"}}
 FACT = "Anna is allergic to peanuts."

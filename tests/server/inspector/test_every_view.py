@@ -6,6 +6,7 @@ import re
 
 import pytest
 from playwright.sync_api import expect
+
 from tests.support.inspector_page import SAMPLE, Inspector
 
 _VIEWS = (

@@ -6,9 +6,9 @@ import json
 
 import pytest
 from mcp.shared.exceptions import MCPError
-from tests.support.mcp_client import ANNA, Connect, call, refusal
 
 from eunoe.text.tokens import token_count
+from tests.support.mcp_client import ANNA, Connect, call, refusal
 
 pytestmark = pytest.mark.anyio
 

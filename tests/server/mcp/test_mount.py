@@ -10,6 +10,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+
 from tests.support.live_server import LiveServer, StartServer
 from tests.support.mcp_client import call, refusal
 

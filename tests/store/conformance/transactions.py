@@ -6,6 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 
 import pytest
+
+from eunoe.errors import StoreBusyError, StoreError
+from eunoe.model.atom import Record
+from eunoe.model.scope import Scope
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import AccessCount, UsageRecord
 from tests.store.conformance.samples import (
     ANNA,
     BEN,
@@ -19,12 +25,6 @@ from tests.store.conformance.samples import (
     table_records,
     tombstone,
 )
-
-from eunoe.errors import StoreBusyError, StoreError
-from eunoe.model.atom import Record
-from eunoe.model.scope import Scope
-from eunoe.store.contract import ItemQuery, Store
-from eunoe.store.schema import AccessCount, UsageRecord
 
 
 class _Stop(Exception):

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.discussion_writer import DiscussionWriter
 
 import eunoe
 from eunoe.apps.discussion.retrievers.keyword_search import KeywordQuery, recency_factors, search_keyword_memories
@@ -16,6 +15,7 @@ from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.errors import EmbedderError, InputError
 from eunoe.memory import Memory
 from eunoe.model.arguments import utc_now
+from tests.support.discussion_writer import DiscussionWriter
 
 SCOPE = discussion_scope("trip")
 

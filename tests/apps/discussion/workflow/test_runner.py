@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.apps.discussion.workflow.conftest import Write
 
 import eunoe
 from eunoe.apps.discussion import MemoryService
@@ -21,6 +20,7 @@ from eunoe.errors import WorkflowError
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.model.arguments import utc_now
+from tests.apps.discussion.workflow.conftest import Write
 
 
 def say(text: str, **fields: Any) -> dict[str, Any]:

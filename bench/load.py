@@ -1,4 +1,4 @@
-"""Many clients of a server at once, in a process of their own: run as `python -m eunoe.bench.load`.
+"""Many clients of a server at once, in a process of their own: run as `python -m bench.load`.
 
 It reads what to do as JSON on standard input and writes what came out as JSON on standard output.
 """

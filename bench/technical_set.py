@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import eunoe
-from eunoe.apps.projects.memory import ProjectMemory
-from eunoe.bench import Progress, Result
-from eunoe.bench.metrics import EmbeddingClock, Scores, latency, mean_percent
-from eunoe.bench.multihop import (
+from bench import Progress, Result
+from bench.metrics import EmbeddingClock, Scores, latency, mean_percent
+from bench.multihop import (
     CUTS,
     PROJECT,
     MultihopAnswer,
@@ -19,8 +18,9 @@ from eunoe.bench.multihop import (
     load_documents,
     recall_scores,
 )
-from eunoe.bench.recall import check_reranker
-from eunoe.bench.report import score_views
+from bench.recall import check_reranker
+from bench.report import score_views
+from eunoe.apps.projects.memory import ProjectMemory
 from eunoe.cli.display.views import View
 from eunoe.memory import Memory
 from eunoe.model.arguments import RecipeName

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from eunoe.bench import Progress, Result
-from eunoe.bench.conversations import ODD_DATA, GoldConversation, load_conversations, read_json
-from eunoe.bench.recall import measure_recall
-from eunoe.bench.report import score_views
+from bench import Progress, Result
+from bench.conversations import ODD_DATA, GoldConversation, load_conversations, read_json
+from bench.recall import measure_recall
+from bench.report import score_views
 from eunoe.cli.display.views import View
 from eunoe.errors import InputError
 from eunoe.model.arguments import RecipeName

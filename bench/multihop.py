@@ -9,10 +9,10 @@ from statistics import median
 from typing import Any, Final, NamedTuple
 
 import eunoe
-from eunoe.bench import Progress, Result
-from eunoe.bench.conversations import ODD_DATA, read_json
-from eunoe.bench.metrics import EmbeddingClock, Scores, group_by, latency, mean_percent, measure_ms, recall_share
-from eunoe.bench.report import score_views, track
+from bench import Progress, Result
+from bench.conversations import ODD_DATA, read_json
+from bench.metrics import EmbeddingClock, Scores, group_by, latency, mean_percent, measure_ms, recall_share
+from bench.report import score_views, track
 from eunoe.cli.display.views import View
 from eunoe.errors import InputError
 from eunoe.memory import Memory

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import eunoe
-from eunoe.bench import Result
-from eunoe.bench.metrics import Scores, latency, measure_ms
-from eunoe.bench.report import score_views
+from bench import Result
+from bench.metrics import Scores, latency, measure_ms
+from bench.report import score_views
 from eunoe.cli.display.views import View
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm

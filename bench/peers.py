@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, Literal, NoReturn
 
 import eunoe
-from eunoe.bench.workload import SearchQuery, WorkloadBatch
+from bench.workload import SearchQuery, WorkloadBatch
 
 Durability = Literal["fsync per commit", "files, no fsync", "memory only"]
 

@@ -6,10 +6,10 @@ from statistics import fmean
 from typing import Final, NamedTuple
 
 import eunoe
-from eunoe.bench import Progress, Result
-from eunoe.bench.metrics import f1_scores
-from eunoe.bench.report import score_views, track
-from eunoe.bench.turn_judge import DROPPED_KINDS, find_kind
+from bench import Progress, Result
+from bench.metrics import f1_scores
+from bench.report import score_views, track
+from bench.turn_judge import DROPPED_KINDS, find_kind
 from eunoe.cli.display.output import shorten
 from eunoe.cli.display.views import View
 from eunoe.errors import InputError

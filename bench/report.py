@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from eunoe.bench import Progress
+from bench import Progress
 from eunoe.cli.display.views import Grid, View
 
 T = TypeVar("T")

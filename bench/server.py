@@ -17,9 +17,9 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import eunoe
-from eunoe.bench import Result, StatusLine
-from eunoe.bench.report import score_views
-from eunoe.bench.workload import SearchQuery, Workload
+from bench import Result, StatusLine
+from bench.report import score_views
+from bench.workload import SearchQuery, Workload
 from eunoe.cli.display.views import View
 from eunoe.errors import StoreError
 
@@ -154,7 +154,7 @@ def _is_ready(host: str, port: int) -> bool:
 
 def _load(server: _Server, requests: Sequence[str], clients: int, seconds: float) -> dict[str, Any]:
     plan = {"host": server.host, "port": server.port, "clients": clients, "seconds": seconds, "requests": requests}
-    command = [sys.executable, "-m", "eunoe.bench.load"]
+    command = [sys.executable, "-m", "bench.load"]
     done = subprocess.run(command, input=json.dumps(plan), capture_output=True, text=True, check=True)
     result: dict[str, Any] = json.loads(done.stdout)
     return result

@@ -11,6 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import eunoe
+from bench import Result, StatusLine
+from bench.conversations import GoldConversation, load_conversations
+from bench.forming import made_up_sentence
+from bench.metrics import latency, mean_scores, measure_ms, ranking_scores
+from bench.report import score_views
 from eunoe.apps.discussion.atoms import chunk_memory_item, keyword_memory_item
 from eunoe.apps.discussion.log.discussion_log import DiscussionLog
 from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, STATE_DOCUMENT, ChunkMemory, KeywordMemory
@@ -19,11 +24,6 @@ from eunoe.apps.discussion.retrievers.service import MemoryService
 from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.apps.discussion.settings import DiscussionSettings, SummarySettings
 from eunoe.apps.discussion.update import update_discussion
-from eunoe.bench import Result, StatusLine
-from eunoe.bench.conversations import GoldConversation, load_conversations
-from eunoe.bench.forming import made_up_sentence
-from eunoe.bench.metrics import latency, mean_scores, measure_ms, ranking_scores
-from eunoe.bench.report import score_views
 from eunoe.cli.display.views import View
 from eunoe.memory import Memory
 from eunoe.model.message import Message

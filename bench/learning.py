@@ -10,11 +10,11 @@ from statistics import fmean
 from typing import Final, NamedTuple
 
 import eunoe
-from eunoe.bench import Progress, Result
-from eunoe.bench.conversations import BUILT_IN, GoldConversation, GoldInstruction, read_conversations
-from eunoe.bench.metrics import f1_scores, group_by, mean_percent, precision_at_recall
-from eunoe.bench.report import score_views, track
-from eunoe.bench.turn_judge import form_session, formed_atoms, read_session, source_ids
+from bench import Progress, Result
+from bench.conversations import BUILT_IN, GoldConversation, GoldInstruction, read_conversations
+from bench.metrics import f1_scores, group_by, mean_percent, precision_at_recall
+from bench.report import score_views, track
+from bench.turn_judge import form_session, formed_atoms, read_session, source_ids
 from eunoe.cli.display.views import Grid, View
 from eunoe.errors import InputError
 from eunoe.memory import Memory

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 import eunoe
-from eunoe.bench import Result, StatusLine
-from eunoe.bench.cold import HashedWords, made_up_documents
-from eunoe.bench.report import score_views
+from bench import Result, StatusLine
+from bench.cold import HashedWords, made_up_documents
+from bench.report import score_views
 from eunoe.cli.display.views import View
 
 SESSIONS: Final = (1, 100, 1000)

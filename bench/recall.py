@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import eunoe
-from eunoe.bench import Progress, Result
-from eunoe.bench.conversations import GoldConversation, GoldQuestion, load_conversations, merge_conversations
-from eunoe.bench.metrics import EmbeddingClock, Scores, group_by, mean_scores, percentile, ranking_scores
-from eunoe.bench.report import score_views, track
+from bench import Progress, Result
+from bench.conversations import GoldConversation, GoldQuestion, load_conversations, merge_conversations
+from bench.metrics import EmbeddingClock, Scores, group_by, mean_scores, percentile, ranking_scores
+from bench.report import score_views, track
 from eunoe.cli.display.views import View
 from eunoe.errors import EmbedderError
 from eunoe.memory import Memory

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from eunoe.bench import Result, StatusLine
-from eunoe.bench.forming import made_up_sentence
-from eunoe.bench.metrics import latency, measure_ms
-from eunoe.bench.peers import EngineUnavailable
-from eunoe.bench.report import score_views
+from bench import Result, StatusLine
+from bench.forming import made_up_sentence
+from bench.metrics import latency, measure_ms
+from bench.peers import EngineUnavailable
+from bench.report import score_views
 from eunoe.cli.display.views import View
 
 _DIMENSIONS: Final = 384

@@ -8,10 +8,10 @@ from statistics import median
 from typing import Any, Final
 
 import eunoe
-from eunoe.bench import Result
-from eunoe.bench.forming import made_up_sentence
-from eunoe.bench.metrics import latency, measure_ms
-from eunoe.bench.report import score_views
+from bench import Result
+from bench.forming import made_up_sentence
+from bench.metrics import latency, measure_ms
+from bench.report import score_views
 from eunoe.cli.display.views import View
 from eunoe.errors import MissingPackageError
 from eunoe.memory import Memory

@@ -15,10 +15,10 @@ from zlib import crc32
 import numpy as np
 
 import eunoe
+from bench import Result, StatusLine
+from bench.metrics import latency
+from bench.report import score_views
 from eunoe.apps.projects.memory import DEFAULT_RECIPE, ProjectMemory
-from eunoe.bench import Result, StatusLine
-from eunoe.bench.metrics import latency
-from eunoe.bench.report import score_views
 from eunoe.cli.display.views import View
 
 SIZES: Final = (1_000, 5_000, 20_000)

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from eunoe.bench import Result
-from eunoe.bench.peers import DESCRIPTIONS, SUBJECT
+from bench import Result
+from bench.peers import DESCRIPTIONS, SUBJECT
 
 INDEXED_PEERS = "durable peers whose adds feed an index of their own; Eunoe feeds its own at the next recall"
 _DURABLE = "fsync per commit"

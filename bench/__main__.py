@@ -1,29 +1,31 @@
-"""`eunoe bench`: quality and speed, measured on stores of its own."""
+"""`python -m bench`: quality and speed, measured on stores of its own."""
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from eunoe.bench import StatusLine, engine_report
-from eunoe.bench import engine as engine_bench
-from eunoe.bench.cold import SIZES as COLD_SIZES
-from eunoe.bench.cold import cold_views, run_cold_bench
-from eunoe.bench.context import context_views, run_context_bench
-from eunoe.bench.forming import forming_views, run_forming_bench
-from eunoe.bench.labelled_turns import label_views, run_labels_bench
-from eunoe.bench.languages import languages_views, run_languages_bench
-from eunoe.bench.learning import learning_views, run_learning_bench
-from eunoe.bench.multihop import SIZES, multihop_views, run_multihop_bench
-from eunoe.bench.peers import PEERS
-from eunoe.bench.recall import recall_views, run_recall_bench
-from eunoe.bench.sessions import MEMORIES, run_sessions_bench, sessions_views
-from eunoe.bench.technical_set import run_technical_bench, technical_views
-from eunoe.cli.command import Call, MisuseError, Reply, command
+from bench import StatusLine, engine_report
+from bench import engine as engine_bench
+from bench.cold import SIZES as COLD_SIZES
+from bench.cold import cold_views, run_cold_bench
+from bench.context import context_views, run_context_bench
+from bench.forming import forming_views, run_forming_bench
+from bench.labelled_turns import label_views, run_labels_bench
+from bench.languages import languages_views, run_languages_bench
+from bench.learning import learning_views, run_learning_bench
+from bench.multihop import SIZES, multihop_views, run_multihop_bench
+from bench.peers import PEERS
+from bench.recall import recall_views, run_recall_bench
+from bench.sessions import MEMORIES, run_sessions_bench, sessions_views
+from bench.technical_set import run_technical_bench, technical_views
+from eunoe.cli.app import run
+from eunoe.cli.command import Call, Command, EmbedderOption, JsonOption, MisuseError, Options, Reply, command
 from eunoe.cli.display import output
 from eunoe.cli.options import RecipeOption, argument
 from eunoe.errors import InputError
@@ -39,7 +41,7 @@ _PEERS_HELP = f"Peers, with commas; 'none' or any of {', '.join(PEERS)}."
 ConversationsArgument = Annotated[Path | None, argument("[FILE]", _CONVERSATIONS_HELP)]
 
 
-@command("eunoe bench recall --embedder none", without=("store",))
+@command("python -m bench recall --embedder none", without=("store",))
 def recall(
     call: Call,
     file: ConversationsArgument = None,
@@ -52,7 +54,7 @@ def recall(
     return Reply(result, *recall_views(result))
 
 
-@command("eunoe bench languages --recipe thorough", without=("store",))
+@command("python -m bench languages --recipe thorough", without=("store",))
 def languages(call: Call, recipe: RecipeOption = "default") -> Reply:
     """Measure how often a question in another language finds an English turn."""
     with output.progress("asking in four languages") as progress:
@@ -60,7 +62,7 @@ def languages(call: Call, recipe: RecipeOption = "default") -> Reply:
     return Reply(result, *languages_views(result))
 
 
-@command("eunoe bench multihop --set technical", without=("store",))
+@command("python -m bench multihop --set technical", without=("store",))
 def multihop(
     call: Call,
     file: Annotated[Path | None, argument("[FILE]", _PASSAGES_HELP)] = None,
@@ -88,7 +90,7 @@ def multihop(
     return Reply(result, *multihop_views(result))
 
 
-@command("eunoe bench context --tokens 2000", without=("store",))
+@command("python -m bench context --tokens 2000", without=("store",))
 def context(
     call: Call,
     file: ConversationsArgument = None,
@@ -104,7 +106,7 @@ def context(
     return Reply(result, *context_views(result))
 
 
-@command("eunoe bench learning --json", without=("store",))
+@command("python -m bench learning --json", without=("store",))
 def learning(call: Call, files: Annotated[list[Path] | None, argument("[FILE]...", _LEARNING_HELP)] = None) -> Reply:
     """Measure what is learned without a language model: the turns that are kept, and instructions in contexts.
 
@@ -124,7 +126,7 @@ def learning(call: Call, files: Annotated[list[Path] | None, argument("[FILE]...
     return Reply(result, *learning_views(result))
 
 
-@command("eunoe bench forming --atoms 10000", without=("store",))
+@command("python -m bench forming --atoms 10000", without=("store",))
 def forming(
     call: Call,
     turns: Annotated[int, typer.Option(min=1, help="Turns to observe and contexts to ask for.")] = 1000,
@@ -135,7 +137,7 @@ def forming(
     return Reply(result, *forming_views(result))
 
 
-@command("eunoe bench cold --sizes 1000,5000", without=("store", "embedder"))
+@command("python -m bench cold --sizes 1000,5000", without=("store", "embedder"))
 def cold(
     call: Call,
     sizes: Annotated[str, typer.Option(help="Numbers of documents, with commas.")] = ",".join(map(str, COLD_SIZES)),
@@ -150,7 +152,7 @@ def cold(
     return Reply(result, *cold_views(result))
 
 
-@command("eunoe bench sessions", without=("store", "embedder"))
+@command("python -m bench sessions", without=("store", "embedder"))
 def sessions(
     call: Call,
     memories: Annotated[int, typer.Option(min=1000, help="How many there are of the user.")] = MEMORIES,
@@ -161,20 +163,20 @@ def sessions(
     return Reply(result, *sessions_views(result))
 
 
-@command("eunoe bench langchain --turns 200", without=("store",))
+@command("python -m bench langchain --turns 200", without=("store",))
 def langchain(
     call: Call,
     turns: Annotated[int, typer.Option(min=1, help="Turns that each agent takes.")] = 500,
     atoms: Annotated[int, typer.Option(min=1, help="Memories that it recalls from.")] = 10_000,
 ) -> Reply:
     """Measure what memory adds to a turn of a LangChain agent: the same agent with and without it."""
-    from eunoe.bench.langchain import langchain_views, run_langchain_bench
+    from bench.langchain import langchain_views, run_langchain_bench
 
     result = run_langchain_bench(turns=turns, atoms=atoms, embedder=_embedder(call))
     return Reply(result, *langchain_views(result))
 
 
-@command("eunoe bench langgraph --items 10000", without=("store", "embedder"))
+@command("python -m bench langgraph --items 10000", without=("store", "embedder"))
 def langgraph(
     call: Call,
     items: Annotated[int, typer.Option(min=1, help="Items in each store.")] = 10_000,
@@ -182,14 +184,14 @@ def langgraph(
     repeats: Annotated[int, typer.Option(min=1, help="How often each operation is timed.")] = 300,
 ) -> Reply:
     """Measure EunoeStore beside LangGraph's SqliteStore: puts, gets and searches, with an index and without."""
-    from eunoe.bench.langgraph import langgraph_views, run_langgraph_bench
+    from bench.langgraph import langgraph_views, run_langgraph_bench
 
     with _status_line() as progress:
         result = run_langgraph_bench(items=items, namespaces=namespaces, repeats=repeats, progress=progress)
     return Reply(result, *langgraph_views(result))
 
 
-@command("eunoe bench discussion --data locomo_dev.json", without=("store",))
+@command("python -m bench discussion --data locomo_dev.json", without=("store",))
 def discussion(
     call: Call,
     data: Annotated[Path | None, typer.Option(help=_CONVERSATIONS_HELP)] = None,
@@ -199,7 +201,7 @@ def discussion(
     sizes: Annotated[str, typer.Option(help="Messages that creators are given, with commas; 'none' for no run.")] = "",
 ) -> Reply:
     """Measure discussions: retrievers, keyword search beside raw FTS5, turns found, and a whole run of creators."""
-    from eunoe.bench.discussion import SIZES, discussion_views, run_discussion_bench
+    from bench.discussion import SIZES, discussion_views, run_discussion_bench
 
     try:
         chosen = [] if sizes == "none" else [_parse_size(size) for size in _split_commas(sizes)] or SIZES
@@ -219,7 +221,7 @@ def discussion(
     return Reply(result, *discussion_views(result))
 
 
-@command("eunoe bench server --clients 200", without=("store",))
+@command("python -m bench server --clients 200", without=("store",))
 def server(
     call: Call,
     atoms: Annotated[int, typer.Option(min=100, help="Memories in the store.")] = 10_000,
@@ -229,7 +231,7 @@ def server(
     processes: Annotated[int, typer.Option(min=1, max=64, help="Processes of the server.")] = 1,
 ) -> Reply:
     """Measure a server beside the memory in the process: what HTTP adds, recalls a second, start to ready."""
-    from eunoe.bench.server import run_server_bench, server_views
+    from bench.server import run_server_bench, server_views
 
     embedder = call.options.embedder or "static"
     with _status_line() as progress:
@@ -245,7 +247,7 @@ def server(
     return Reply(result, *server_views(result))
 
 
-@command("eunoe bench engine --sizes 50000 --peers sqlite-vec", without=("store", "embedder"))
+@command("python -m bench engine --sizes 50000 --peers sqlite-vec", without=("store", "embedder"))
 def engine(
     call: Call,
     sizes: Annotated[str, typer.Option(help="Numbers of memories, with commas.")] = "",
@@ -328,3 +330,25 @@ def _parse_size(text: str) -> int:
     if not (digits.isascii() and digits.isdigit() and int(digits)):
         raise ValueError(f"{text!r} is not a number of memories: write them as in --sizes 1000,10000")
     return int(digits)
+
+
+def run_bench(args: Sequence[str]) -> int:
+    """Run a command line such as `recall --json` and return its exit code."""
+    return run(args, "bench", _commands)
+
+
+def _commands() -> Any:
+    app = typer.Typer(name="bench", help="Measure quality and speed.", no_args_is_help=True)
+
+    @app.callback()
+    def root(ctx: typer.Context, embedder: EmbedderOption = None, json: JsonOption = False) -> None:
+        ctx.obj = Options(None, embedder, json)
+
+    for each in globals().values():
+        if isinstance(each, Command):
+            each.register(app)
+    return typer.main.get_command(app)
+
+
+if __name__ == "__main__":
+    sys.exit(run_bench(sys.argv[1:]))

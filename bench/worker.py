@@ -1,4 +1,4 @@
-"""One task of the engine bench in one process: `python -m eunoe.bench.worker SPEC` prints JSON lines, the last of them
+"""One task of the engine bench in one process: `python -m bench.worker SPEC` prints JSON lines, the last of them
 the result."""
 
 import json
@@ -12,11 +12,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from bench import Result, StatusLine
+from bench.metrics import Scores, measure_ms, percentile, recall_share
+from bench.peers import DESCRIPTIONS, ENGINES, NO_TELEMETRY, SUBJECT, BenchEngine, EngineUnavailable
+from bench.workload import BATCH_SIZE, SearchQuery, Workload
 from eunoe import __version__
-from eunoe.bench import Result, StatusLine
-from eunoe.bench.metrics import Scores, measure_ms, percentile, recall_share
-from eunoe.bench.peers import DESCRIPTIONS, ENGINES, NO_TELEMETRY, SUBJECT, BenchEngine, EngineUnavailable
-from eunoe.bench.workload import BATCH_SIZE, SearchQuery, Workload
 
 T = TypeVar("T")
 R = TypeVar("R")

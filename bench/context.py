@@ -8,11 +8,11 @@ from statistics import fmean
 from typing import NamedTuple
 
 import eunoe
-from eunoe.bench import Progress, Result
-from eunoe.bench.conversations import GoldConversation, GoldQuestion, join_turns, load_conversations
-from eunoe.bench.metrics import Scores, group_by, latency, mean_percent, mean_scores, measure_ms, ranking_scores
-from eunoe.bench.recall import check_reranker
-from eunoe.bench.report import score_views, track
+from bench import Progress, Result
+from bench.conversations import GoldConversation, GoldQuestion, join_turns, load_conversations
+from bench.metrics import Scores, group_by, latency, mean_percent, mean_scores, measure_ms, ranking_scores
+from bench.recall import check_reranker
+from bench.report import score_views, track
 from eunoe.cli.display.views import View
 from eunoe.memory import Memory
 from eunoe.model.arguments import RecipeName

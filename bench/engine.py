@@ -1,4 +1,4 @@
-"""`eunoe bench engine`: the same work on Eunoe and on its peers, each in its own process."""
+"""`python -m bench engine`: the same work on Eunoe and on its peers, each in its own process."""
 
 import json
 import os
@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from eunoe.bench import Result, StatusLine, engine_report
-from eunoe.bench.peers import DESCRIPTIONS, PEERS, SUBJECT
-from eunoe.bench.worker import TaskSpec
-from eunoe.bench.workload import BATCH_SIZE, Workload
+from bench import Result, StatusLine, engine_report
+from bench.peers import DESCRIPTIONS, PEERS, SUBJECT
+from bench.worker import TaskSpec
+from bench.workload import BATCH_SIZE, Workload
 
 SCOPES = 100
 SIZES = (1_000, 10_000, 50_000)
@@ -137,9 +137,9 @@ def _temporary_folder(parent: Path | None) -> Iterator[Path]:
 
 def run_worker(spec: TaskSpec, progress: StatusLine) -> Result:
     """Do one task in a fresh process, passing on its progress."""
-    root = str(Path(__file__).parents[2])
+    root = str(Path(__file__).parents[1])
     paths = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    command = [sys.executable, "-m", "eunoe.bench.worker", json.dumps(asdict(spec))]
+    command = [sys.executable, "-m", "bench.worker", json.dumps(asdict(spec))]
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=errors, text=True, env={**os.environ, "PYTHONPATH": paths}
