@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import eunoe
-from eunoe.recall.language_note import can_read
+from eunoe.recall.query import can_read
 from tests.support.letters import Letters
 
 ANNA = {"user": "anna"}

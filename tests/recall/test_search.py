@@ -6,7 +6,7 @@ import pytest
 
 import eunoe
 from eunoe.errors import InputError
-from eunoe.recall.ranking_recipes import RECIPES
+from eunoe.recall.recipes import RECIPES
 from eunoe.text.tokens import token_count
 from tests.support.letters import Letters
 

@@ -14,7 +14,7 @@ from eunoe.hosts.agentflow.framework import MemorySearchResult
 from eunoe.hosts.agentflow.retention import aware_time
 from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Atom
-from eunoe.recall.novelty import content_terms
+from eunoe.recall.recalled_context import content_terms
 from eunoe.text.markup import escape_xml
 from eunoe.text.sentences import cut_to_words, split_sentences
 
