@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hmac
-import os
 import secrets
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
 from eunoe.errors import InputError
+from eunoe.files import create_once
 from eunoe.memory import AsyncMemory, Change, Memory
 from eunoe.server.audit import Audit, AuditTrail, Via
 from eunoe.server.keys import OWNER, Key, Keys
@@ -128,13 +127,8 @@ class Access:
 
 def load_owner_token(path: Path) -> str:
     """The token of whoever owns the store, made at the first start; nobody else can read its file."""
-    if not path.exists():
-        draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(_TOKEN_BYTES))
-        with suppress(FileExistsError):  # another process was faster: its token counts
-            os.link(draft, path)
-        draft.unlink()
+    if not path.exists():  # if another process is faster, its token counts
+        create_once(path, secrets.token_urlsafe(_TOKEN_BYTES).encode())
     path.chmod(0o600)
     token = path.read_text().strip()
     if len(token) < _TOKEN_BYTES:

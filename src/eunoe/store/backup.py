@@ -16,6 +16,7 @@ from eunoe.errors import (
     StoreBusyError,
     StoreError,
 )
+from eunoe.files import NEW_FILE_MODE, replacing
 from eunoe.model.report import BackupReport
 from eunoe.store import file_bytes
 from eunoe.store.contract import CopyProgress
@@ -24,7 +25,7 @@ from eunoe.store.file_lock import lock_alone
 from eunoe.store.file_stamp import BACKUP_VALUE, check_log, log_path
 from eunoe.store.kept_files import KeptFiles
 from eunoe.store.migrations import MIGRATIONS
-from eunoe.store.output_file import COMPANION_ENDS, NEW_FILE_MODE, check_no_companion, is_database, replacing
+from eunoe.store.output_file import COMPANION_ENDS, check_no_companion, is_database
 from eunoe.store.rescue import dated_name
 from eunoe.store.sqlite_errors import error_code, store_error
 
@@ -58,8 +59,8 @@ def write_backup(
     Writers go on meanwhile. A process that is killed leaves the earlier backup as it was.
     """
     _check_backup_target(target)
-    with _typed_errors(target), replacing(target) as part:
-        content = _copy(source, part, mark, progress)
+    with _typed_errors(target), replacing(target) as file:
+        content = _copy(source, Path(file.name), mark, progress)
     return content.report(target)
 
 
@@ -72,8 +73,8 @@ def restore_store(
         raise StoreError(f"{source} cannot be restored over itself: name the backup, and the store with --store")
     if not target.parent.is_dir():
         raise StoreError(f"the folder {target.parent} does not exist: make it first")
-    with _typed_errors(source), _reading(source) as connection, _lock(target), replacing(target) as part:
-        content = _copy(connection, part, mark, progress)
+    with _typed_errors(source), _reading(source) as connection, _lock(target), replacing(target) as file:
+        content = _copy(connection, Path(file.name), mark, progress)
         kept = _keep_aside(target) if keep and file_size(target) else None
         for end in ("-wal", "-shm"):  # from here on nothing of the old store is needed
             target.with_name(target.name + end).unlink(missing_ok=True)

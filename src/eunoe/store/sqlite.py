@@ -13,6 +13,7 @@ from typing import Any, Final
 from weakref import WeakSet
 
 from eunoe.errors import DamagedStoreError, InputError, ReplacedStoreError, StoreBusyError, StoreError
+from eunoe.files import NEW_FILE_MODE
 from eunoe.model.record import Record
 from eunoe.model.report import BackupReport, Damage
 from eunoe.model.scope import Scope
@@ -28,7 +29,6 @@ from eunoe.store.kept_files import KeptFiles
 from eunoe.store.migrations import APPLICATION_ID, HAS_TENANT, HAS_USER, MIGRATIONS, TENANT_PAIR, TENANT_PART, USER_PART
 from eunoe.store.new_schema import apply_migrations
 from eunoe.store.open_files import Companions, FileReplacedError, FilesChangedError, OpenFiles
-from eunoe.store.output_file import NEW_FILE_MODE
 from eunoe.store.quick_lookup import STREAM_BY_ID, StreamIds, decode_sound, items_by_ids, sound_version
 from eunoe.store.read_block import ReadBlock
 from eunoe.store.rescue import rescue

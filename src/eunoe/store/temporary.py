@@ -10,9 +10,9 @@ from queue import Empty, LifoQueue
 from typing import BinaryIO, Final
 
 from eunoe.errors import StoreBusyError
+from eunoe.files import NEW_FILE_MODE
 from eunoe.store import file_bytes
 from eunoe.store.open_files import OpenFiles
-from eunoe.store.output_file import NEW_FILE_MODE
 from eunoe.store.paths import IN_MEMORY
 from eunoe.store.sqlite import SqliteStore
 

@@ -6,7 +6,6 @@ the files are untouched.
 
 import json
 import os
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import file_digest, sha256
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from eunoe.embed.folder.files import unreadable
+from eunoe.files import write_file
 from eunoe.store.paths import default_path
 
 _NAME_DIGITS: Final = 12
@@ -72,9 +72,7 @@ def write_cache(graph: Path, content: Content) -> None:
     path = _cache_path(graph)
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-            json.dump(content._asdict(), file)
-        os.replace(file.name, path)
+        write_file(path, json.dumps(content._asdict()).encode(), sync=False)
 
 
 def _state(path: Path) -> FileState:
