@@ -19,18 +19,12 @@ from eunoe.embed.pending_vectors import PendingVectors
 from eunoe.embed.store_embedder import Progress, StoreEmbedder
 from eunoe.errors import EunoeError, NotFoundError, StoreBusyError, StoreError
 from eunoe.llm.models import MAX_CALLS, Models
-from eunoe.model.atom import Atom
-from eunoe.model.bounds import Bounds
-from eunoe.model.hit import Hits
-from eunoe.model.lease import Lease
+from eunoe.model.arguments import utc_now
+from eunoe.model.atom import Atom, Bounds, Record, check_sources
 from eunoe.model.message import Message
-from eunoe.model.record import Record
-from eunoe.model.report import BackupReport, CheckReport, ForgetReport, ImportReport, Receipt, Status
+from eunoe.model.result import BackupReport, CheckReport, ForgetReport, Hits, ImportReport, Lease, Receipt, Status
 from eunoe.model.scope import Scope, Scopes
-from eunoe.model.settings import Settings
-from eunoe.model.source import check_sources
-from eunoe.model.stream import Stream
-from eunoe.model.time import utc_now
+from eunoe.model.stream import Settings, Stream
 from eunoe.open_calls import OpenCalls
 from eunoe.records import atoms, incognito, message_log, streams
 from eunoe.records.access import AccessLog

@@ -28,7 +28,7 @@ from eunoe.client.groups import (
 from eunoe.client.memory import RemoteMemory
 from eunoe.errors import AccessError, ClosedError, EunoeError, InputError, NotFoundError, ScopeError
 from eunoe.memory import Memory
-from eunoe.model.lease import Lease
+from eunoe.model.result import Lease
 from eunoe.server.config import ServerConfig
 
 ANNA = "user=anna"

@@ -22,7 +22,7 @@ from eunoe.form import extraction
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory
-from eunoe.model.report import FormReport
+from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
 from eunoe.records import leases
 from eunoe.store.sqlite import SqliteStore

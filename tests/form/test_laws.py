@@ -26,10 +26,10 @@ from eunoe.errors import ConflictError, LlmError
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory
-from eunoe.model.choices import CONTEXT_FORMATS
-from eunoe.model.report import FormReport
+from eunoe.model.arguments import CONTEXT_FORMATS
+from eunoe.model.atom import source_place
+from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
-from eunoe.model.source import source_place
 from eunoe.records import revisions
 from eunoe.records.sessions import load_session
 from eunoe.store.query import ItemQuery

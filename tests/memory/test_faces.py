@@ -32,8 +32,8 @@ from eunoe.memory import (
     Summaries,
 )
 from eunoe.memory import asynchronous as faces
-from eunoe.model.lease import Lease
-from eunoe.model.time import parse_time
+from eunoe.model.arguments import parse_time
+from eunoe.model.result import Lease
 
 ANNA = {"user": "anna"}
 PAIRS = [

@@ -19,7 +19,7 @@ from eunoe.bench.conversations import load_conversations
 from eunoe.errors import EmbedderError, InputError, StoreError
 from eunoe.hosts.memory_tool import tool
 from eunoe.memory import AsyncMemory
-from eunoe.model.time import parse_time
+from eunoe.model.arguments import parse_time
 from eunoe.recall.conversation_recall import parse_lookup_request
 from eunoe.recall.ranking_recipes import RECIPES
 from eunoe.recall.recalled_context import shown_threshold

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from tests.support.records import make_record
 
 import eunoe
-from eunoe.model.hit import Hit
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
 from eunoe.records import access as counting
 from eunoe.records.access import AccessLog

@@ -16,10 +16,10 @@ from tests.support.records import NOON, make_record
 import eunoe
 from eunoe.errors import ConflictError, EunoeError, InputError
 from eunoe.memory import Memory
-from eunoe.model.presets import PRESETS
-from eunoe.model.record import Record
+from eunoe.model.arguments import from_micros, utc_now
+from eunoe.model.atom import Record
 from eunoe.model.scope import Scope
-from eunoe.model.time import from_micros, utc_now
+from eunoe.model.stream import PRESETS
 from eunoe.records import jobs, leases, sessions
 from eunoe.store.query import ItemQuery
 from eunoe.store.sqlite import SqliteStore

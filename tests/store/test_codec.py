@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.model.choices import KINDS, Kind
-from eunoe.model.record import Record
+from eunoe.model.arguments import KINDS, Kind
+from eunoe.model.atom import Record
 from eunoe.model.scope import Scope
 from eunoe.store.codec import Table, TimeOrNever, find_damaged, row_checksum
 from eunoe.store.query import ItemQuery

@@ -13,7 +13,7 @@ import pytest
 
 import eunoe
 from eunoe.errors import NewerStoreError
-from eunoe.model.record import Record
+from eunoe.model.atom import Record
 from eunoe.records.fingerprints import id_identity, topic_of
 from eunoe.store.migrations import APPLICATION_ID, MIGRATIONS
 from eunoe.store.query import ItemQuery

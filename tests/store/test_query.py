@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.model.choices import KINDS
-from eunoe.model.record import Record
+from eunoe.model.arguments import KINDS
+from eunoe.model.atom import Record
 from eunoe.model.scope import Scope
 from eunoe.store import conditions
 from eunoe.store.conditions import MAX_PARAMETERS, where_clauses

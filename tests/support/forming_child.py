@@ -22,9 +22,8 @@ from eunoe.form import extraction
 from eunoe.form.proposal import Proposal
 from eunoe.form.turn_reading import TurnReading
 from eunoe.memory import Memory
-from eunoe.model.record import Record
+from eunoe.model.atom import Record, source_place
 from eunoe.model.scope import Scope
-from eunoe.model.source import source_place
 from eunoe.model.stream import Target
 from eunoe.recall import request, search
 from eunoe.records.fingerprints import all_tombstone_identities

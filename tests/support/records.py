@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from eunoe.model.record import Record
+from eunoe.model.arguments import parse_time
+from eunoe.model.atom import Record
 from eunoe.model.scope import Scope, ScopeLike
-from eunoe.model.time import parse_time
 from eunoe.records.fingerprints import topic_of
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import eunoe
 from eunoe.errors import InputError
-from eunoe.model.source import unique_supports
-from eunoe.model.time import utc_now
+from eunoe.model.arguments import utc_now
+from eunoe.model.atom import unique_supports
 from eunoe.records.revisions import load_summary, unabsorbed
 from eunoe.records.sessions import load_session
 from eunoe.store.query import ItemQuery

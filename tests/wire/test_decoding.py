@@ -8,25 +8,27 @@ from typing import Any
 
 import pytest
 
-from eunoe.model.atom import Atom
-from eunoe.model.context import Context
-from eunoe.model.graph import Entity, Link, Mention, Neighbourhood, Relation
+from eunoe.model.atom import Atom, Item
 from eunoe.model.message import Message
-from eunoe.model.record import Item
-from eunoe.model.report import (
+from eunoe.model.result import (
     CheckReport,
+    Context,
     Damage,
+    Entity,
     ForgetReport,
     FormReport,
+    Link,
+    Mention,
+    Neighbourhood,
     Page,
     Receipt,
+    Relation,
     RetentionReport,
     Status,
     Usage,
 )
 from eunoe.model.scope import Scope
-from eunoe.model.settings import Settings
-from eunoe.model.stream import Revision, Stream
+from eunoe.model.stream import Revision, Settings, Stream
 from eunoe.wire.decoding import noun_of
 from eunoe.wire.encoding import json_value
 

@@ -17,9 +17,9 @@ from eunoe.cli.display.views import Grid, View, item_entries
 from eunoe.cli.dry_run import dry_run_reply
 from eunoe.cli.options import ExactOption, IdArgument, OffOption, RecipeOption, ScopeArgument, argument, choice_option
 from eunoe.errors import ConflictError, EunoeError
+from eunoe.model.arguments import CONTEXT_FORMATS, ContextFormat
 from eunoe.model.atom import Atom
-from eunoe.model.choices import CONTEXT_FORMATS, ContextFormat
-from eunoe.model.report import FormReport
+from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Revision
 from eunoe.wire.encoding import json_value

@@ -13,7 +13,7 @@ from eunoe.cli.command import Call, Reply, command
 from eunoe.cli.display.views import Entries, Entry, Grid, when
 from eunoe.cli.options import argument, repeatable_option
 from eunoe.errors import InputError
-from eunoe.model.choices import RIGHTS
+from eunoe.model.arguments import RIGHTS
 
 if TYPE_CHECKING:
     from eunoe.server.audit import AuditEntry

@@ -29,10 +29,9 @@ from eunoe.cli.options import (
     repeatable_option,
     time_option,
 )
-from eunoe.model.choices import KINDS
-from eunoe.model.graph import Neighbourhood
-from eunoe.model.record import Item
-from eunoe.model.report import GraphReport, Status, Usage
+from eunoe.model.arguments import KINDS
+from eunoe.model.atom import Item
+from eunoe.model.result import GraphReport, Neighbourhood, Status, Usage
 from eunoe.model.scope import Scope, ScopeLike
 from eunoe.wire.encoding import json_value
 

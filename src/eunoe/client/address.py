@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from eunoe.errors import InputError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 _PORTS: Final = {"http": 80, "https": 443}
 

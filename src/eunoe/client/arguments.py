@@ -10,10 +10,9 @@ from typing import Any, Final
 from uuid import UUID
 
 from eunoe.errors import InputError
+from eunoe.model.arguments import as_list, parse_time
 from eunoe.model.message import Message
 from eunoe.model.scope import Scope
-from eunoe.model.time import parse_time
-from eunoe.model.validation import as_list
 
 _KEPT_BY_THE_STORE: Final = frozenset({"scope", "position", "recorded", "retired"})
 """Fields of a message that whoever writes it does not set."""

@@ -10,7 +10,7 @@ from eunoe.client.discovery import find_local_server
 from eunoe.client.memory import RemoteMemory
 from eunoe.client.transport import Transport
 from eunoe.errors import InputError, RemoteError
-from eunoe.model.validation import check_flag, check_seconds
+from eunoe.model.arguments import check_flag, check_seconds
 
 KEY_VARIABLE: Final = "EUNOE_KEY"
 DEFAULT_TIMEOUT_SECONDS: Final = 30.0

@@ -13,23 +13,23 @@ from eunoe.client.verbs import NoEngine, check_arguments, missing_verb, remote_v
 from eunoe.errors import InputError, RemoteError
 from eunoe.memory import Admin, Corrections, Graph, Leases, Streams, Summaries, open_output
 from eunoe.memory.groups import Access
-from eunoe.model.correction import Correction
-from eunoe.model.graph import GraphSize, Neighbourhood
-from eunoe.model.report import (
+from eunoe.model.atom import Correction
+from eunoe.model.result import (
     BackupReport,
     CheckReport,
     FormReport,
     GraphReport,
+    GraphSize,
     ImportReport,
     LlmReport,
     ModelCall,
+    Neighbourhood,
     Page,
     Receipt,
     RetentionReport,
 )
 from eunoe.model.scope import Scopes, parse_scopes
-from eunoe.model.settings import Settings
-from eunoe.model.stream import Revision, Stream
+from eunoe.model.stream import Revision, Settings, Stream
 from eunoe.transfer.batches import open_lines
 from eunoe.wire.decoding import noun_of
 

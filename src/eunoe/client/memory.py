@@ -20,13 +20,9 @@ from eunoe.client.verbs import NoEngine, check_arguments, remote_verb
 from eunoe.errors import AccessError
 from eunoe.memory import Memory
 from eunoe.memory.changes import Watch
-from eunoe.model.atom import Atom
-from eunoe.model.choices import RIGHTS, Right
-from eunoe.model.context import Context
-from eunoe.model.hit import Hits
-from eunoe.model.preview import Preview
-from eunoe.model.record import Item
-from eunoe.model.report import ForgetReport, FormReport, Page, Receipt, Status
+from eunoe.model.arguments import RIGHTS, Right
+from eunoe.model.atom import Atom, Item
+from eunoe.model.result import Context, ForgetReport, FormReport, Hits, Page, Preview, Receipt, Status
 from eunoe.model.scope import Scope, ScopeLike, Scopes
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from eunoe.client.arguments import hold, plain_arguments
 from eunoe.client.transport import Transport
 from eunoe.errors import AccessError
-from eunoe.model.report import Page
+from eunoe.model.result import Page
 from eunoe.wire.decoding import noun_of
 
 _PAGE_ITEMS: Final = 500

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from eunoe.embed.store_embedder import StoreEmbedder
-from eunoe.model.record import Record
+from eunoe.model.atom import Record
 from eunoe.model.scope import Scope
 from eunoe.store.contract import Store, VectorModel, streams_of
 from eunoe.store.query import ItemQuery

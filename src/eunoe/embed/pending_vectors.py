@@ -11,7 +11,7 @@ from typing import Any, Final
 from eunoe.embed.outdated_vectors import OutdatedVectors
 from eunoe.embed.store_embedder import BATCH_SIZE, Progress, StoreEmbedder
 from eunoe.errors import EmbedderError, StoreError
-from eunoe.model.record import Record
+from eunoe.model.atom import Record
 from eunoe.model.scope import Scope
 from eunoe.records.insertion import VectorBatch, VectorKey
 from eunoe.store.contract import Store, streams_of

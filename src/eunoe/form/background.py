@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from weakref import ref
 
 from eunoe.errors import EunoeError
-from eunoe.model.bounds import NO_BOUNDS, Bounds
+from eunoe.model.atom import NO_BOUNDS, Bounds
 from eunoe.model.scope import Scope
 
 if TYPE_CHECKING:

@@ -20,12 +20,11 @@ from eunoe.form.turn_reading import TurnReader
 from eunoe.llm.answers import UNUSABLE
 from eunoe.llm.contract import AnswerError, CutAnswerError, DeclinedError, Llm, PromptTooLongError
 from eunoe.llm.models import Models
+from eunoe.model.arguments import ATOM_KINDS, utc_now
 from eunoe.model.atom import EXTRACTIVE
-from eunoe.model.choices import ATOM_KINDS
-from eunoe.model.hit import Hit
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
-from eunoe.model.time import utc_now
 from eunoe.model.turn import Turn
 from eunoe.net.endpoint import EndpointError
 from eunoe.recall.ranking_recipes import RECIPES

@@ -11,13 +11,11 @@ from eunoe.form.reading import Reading
 from eunoe.form.resolution import Resolver
 from eunoe.form.retention import apply_retention, has_policy
 from eunoe.llm.models import Models, asking_for
-from eunoe.model.bounds import NO_BOUNDS, Bounds
-from eunoe.model.choices import REVIEW_MODES
-from eunoe.model.report import FormReport
+from eunoe.model.arguments import REVIEW_MODES, utc_now
+from eunoe.model.atom import NO_BOUNDS, Bounds
+from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
-from eunoe.model.settings import Settings
-from eunoe.model.stream import Target
-from eunoe.model.time import utc_now
+from eunoe.model.stream import Settings, Target
 from eunoe.model.turn import read_turns, speaking_users, turns_to_form
 from eunoe.recall.search import Searcher
 from eunoe.recall.similar_atoms import SimilarAtoms, find_similar_atoms

@@ -18,9 +18,8 @@ from eunoe.index.passage import is_within
 from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import CutAnswerError, DeclinedError, Llm, Prompt, PromptTooLongError
 from eunoe.llm.models import Models, asking_for
-from eunoe.model.graph import PassageGraph, Triple
-from eunoe.model.record import Record
-from eunoe.model.report import GraphReport
+from eunoe.model.atom import Record
+from eunoe.model.result import GraphReport, PassageGraph, Triple
 from eunoe.model.scope import Scope
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery

@@ -7,9 +7,9 @@ from itertools import chain, islice
 
 from eunoe.form.failures import describe_failure
 from eunoe.form.former import Former
-from eunoe.model.report import FormReport
+from eunoe.model.arguments import utc_now
+from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 from eunoe.records.sessions import load_session
 from eunoe.records.streams import SettingsReader
 from eunoe.records.summaries import has_due_summary

@@ -3,8 +3,7 @@
 from datetime import datetime
 
 from eunoe.form.rivals import says_more
-from eunoe.model.atom import AUTHOR
-from eunoe.model.record import Record
+from eunoe.model.atom import AUTHOR, Record
 from eunoe.records.fingerprints import atom_identity, tombstone_identities
 from eunoe.records.ids import new_ids
 from eunoe.records.insertion import VectorBatch, insert_records

@@ -10,11 +10,9 @@ from eunoe.form.duplicates import is_duplicate
 from eunoe.form.proposal import Proposal
 from eunoe.form.remainder import keep_remainder
 from eunoe.form.rivals import is_rival, tells_change, tells_past
-from eunoe.model.atom import AUTHOR, EXTRACTIVE, MEMORY_KEY, WORTH
-from eunoe.model.choices import ATOM_KINDS
-from eunoe.model.record import Record
-from eunoe.model.report import FormReport
-from eunoe.model.source import source_name
+from eunoe.model.arguments import ATOM_KINDS
+from eunoe.model.atom import AUTHOR, EXTRACTIVE, MEMORY_KEY, WORTH, Record, source_name
+from eunoe.model.result import FormReport
 from eunoe.model.turn import Turn
 from eunoe.recall.similar_atoms import SimilarAtoms
 from eunoe.records.fingerprints import memory_key, record_content, tombstone_identities, topic_of

@@ -15,12 +15,11 @@ from datetime import datetime, timedelta
 from math import log2
 from typing import Any, NamedTuple
 
-from eunoe.model.choices import ATOM_KINDS
-from eunoe.model.record import Record
-from eunoe.model.report import RetentionReport
+from eunoe.model.arguments import ATOM_KINDS, utc_now
+from eunoe.model.atom import Record
+from eunoe.model.result import RetentionReport
 from eunoe.model.scope import Scope
-from eunoe.model.settings import Settings
-from eunoe.model.time import utc_now
+from eunoe.model.stream import Settings
 from eunoe.records.access import AccessLog
 from eunoe.records.atoms import archive
 from eunoe.records.revisions import unabsorbed

@@ -8,11 +8,10 @@ from datetime import datetime
 
 from eunoe.errors import ConflictError, InputError
 from eunoe.form.remainder import keep_remainder
-from eunoe.model.choices import ATOM_KINDS
-from eunoe.model.record import Record
-from eunoe.model.report import Receipt
+from eunoe.model.arguments import ATOM_KINDS, utc_now
+from eunoe.model.atom import Record
+from eunoe.model.result import Receipt
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 from eunoe.records.atoms import archive, find_record
 from eunoe.records.insertion import VectorBatch
 from eunoe.records.reading import find_owner

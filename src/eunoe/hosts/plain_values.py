@@ -10,7 +10,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from eunoe.errors import InputError
-from eunoe.model.validation import check_text
+from eunoe.model.arguments import check_text
 
 
 def plain_mapping(given: Any, name: str) -> dict[str, Any]:

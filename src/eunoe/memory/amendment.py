@@ -8,10 +8,9 @@ from typing import Any, TypeVar
 from eunoe.engine import Engine
 from eunoe.errors import InputError, NotFoundError
 from eunoe.memory.guard import Guard
-from eunoe.model.report import ForgetReport, Receipt
+from eunoe.model.arguments import TimeLike, as_list, check_flag, check_id, check_names, check_text, parse_optional_time
+from eunoe.model.result import ForgetReport, Receipt
 from eunoe.model.scope import Scope, ScopeLike, Scopes
-from eunoe.model.time import TimeLike, parse_optional_time
-from eunoe.model.validation import as_list, check_flag, check_id, check_names, check_text
 from eunoe.records.expiry import expire_atoms
 from eunoe.records.forgetting import ByIds, ByPerson, Everything, Selection
 from eunoe.records.reading import find_place

@@ -16,8 +16,8 @@ from eunoe.memory.bound import BoundMemory, scoped_verb
 from eunoe.memory.changes import Watch
 from eunoe.memory.groups import Admin, Corrections, Graph, Streams, Summaries
 from eunoe.memory.leases import Leases
-from eunoe.model.choices import RIGHTS, Right
-from eunoe.model.lease import Lease
+from eunoe.model.arguments import RIGHTS, Right
+from eunoe.model.result import Lease
 from eunoe.model.scope import ScopeLike, Scopes
 
 P = ParamSpec("P")

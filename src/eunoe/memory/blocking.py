@@ -19,21 +19,26 @@ from eunoe.memory.groups import Admin, Corrections, Graph, Streams, Summaries
 from eunoe.memory.guard import OPEN, Guard
 from eunoe.memory.inspection import Inspection
 from eunoe.memory.leases import Leases
-from eunoe.model.atom import parse_atom, parse_atoms
-from eunoe.model.choices import KINDS, RIGHTS, AtomKind, ContextFormat, Kind, LookupMode, MemoryType, RecipeName, Right
-from eunoe.model.context import Context
-from eunoe.model.hit import Hits
-from eunoe.model.lease import Lease, check_optional_lease
-from eunoe.model.message import MessageLike, parse_messages
-from eunoe.model.report import FormReport, Receipt, Status
-from eunoe.model.scope import Scope, ScopeLike, Scopes, check_users
-from eunoe.model.time import TimeLike
-from eunoe.model.turn import user_named_by
-from eunoe.model.validation import (
+from eunoe.model.arguments import (
+    KINDS,
+    RIGHTS,
+    AtomKind,
+    ContextFormat,
+    Kind,
+    LookupMode,
+    MemoryType,
+    RecipeName,
+    Right,
+    TimeLike,
     as_list,
     check_flag,
     check_seconds,
 )
+from eunoe.model.atom import parse_atom, parse_atoms
+from eunoe.model.message import MessageLike, parse_messages
+from eunoe.model.result import Context, FormReport, Hits, Lease, Receipt, Status, check_optional_lease
+from eunoe.model.scope import Scope, ScopeLike, Scopes, check_users
+from eunoe.model.turn import user_named_by
 
 if TYPE_CHECKING:
     from eunoe.memory.scoped import ScopedMemory

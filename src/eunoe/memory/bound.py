@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast
 
-from eunoe.model.choices import RIGHTS, Right
+from eunoe.model.arguments import RIGHTS, Right
 from eunoe.model.scope import Scope, Scopes
 
 P = ParamSpec("P")

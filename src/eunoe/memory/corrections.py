@@ -15,14 +15,9 @@ from eunoe.errors import ConflictError, EmbedderError, InputError
 from eunoe.form.review import keep_atom
 from eunoe.form.statements import is_secret
 from eunoe.form.turn_reading import MIN_WORTH, Sentence, TurnReader
-from eunoe.model.atom import AUTHOR, Atom
-from eunoe.model.bounds import Bounds
-from eunoe.model.choices import ATOM_KINDS, Verdict
-from eunoe.model.correction import CORRECTION, Correction
-from eunoe.model.record import Record
+from eunoe.model.arguments import ATOM_KINDS, Verdict, utc_now
+from eunoe.model.atom import AUTHOR, CORRECTION, Atom, Bounds, Correction, Record, Support, source_name, source_place
 from eunoe.model.scope import Scope
-from eunoe.model.source import Support, source_name, source_place
-from eunoe.model.time import utc_now
 from eunoe.model.turn import Turn, read_turns
 from eunoe.records import leases
 from eunoe.records.atoms import archive, check_open, find_record, supersede, unarchive

@@ -17,26 +17,9 @@ from eunoe.engine import Engine
 from eunoe.errors import InputError, LlmError
 from eunoe.llm import check_model_spec
 from eunoe.memory.guard import OPEN, Guard
-from eunoe.model.choices import VERDICTS, Verdict
-from eunoe.model.correction import Correction
-from eunoe.model.graph import GraphSize, Neighbourhood
-from eunoe.model.lease import Lease, check_optional_lease
-from eunoe.model.report import (
-    BackupReport,
-    CheckReport,
-    FormReport,
-    GraphReport,
-    ImportReport,
-    LlmReport,
-    ModelCall,
-    Page,
-    Receipt,
-    RetentionReport,
-)
-from eunoe.model.scope import ScopeLike, Scopes
-from eunoe.model.settings import MODEL_SETTINGS, Settings
-from eunoe.model.stream import Revision, Stream
-from eunoe.model.validation import (
+from eunoe.model.arguments import (
+    VERDICTS,
+    Verdict,
     as_list,
     check_callback,
     check_choice,
@@ -49,6 +32,25 @@ from eunoe.model.validation import (
     check_seconds,
     check_text,
 )
+from eunoe.model.atom import Correction
+from eunoe.model.result import (
+    BackupReport,
+    CheckReport,
+    FormReport,
+    GraphReport,
+    GraphSize,
+    ImportReport,
+    Lease,
+    LlmReport,
+    ModelCall,
+    Neighbourhood,
+    Page,
+    Receipt,
+    RetentionReport,
+    check_optional_lease,
+)
+from eunoe.model.scope import ScopeLike, Scopes
+from eunoe.model.stream import MODEL_SETTINGS, Revision, Settings, Stream
 from eunoe.records.corrections import list_corrections, remove_correction
 from eunoe.records.revisions import NewSummary
 from eunoe.records.summaries import read_revisions, restore_summary, write_summary

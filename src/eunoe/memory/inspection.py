@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from eunoe.engine import Engine
 from eunoe.errors import InputError, ScopeError
 from eunoe.memory.guard import Guard
-from eunoe.model.atom import Atom
-from eunoe.model.choices import ATOM_KINDS, KINDS, AtomKind, Kind
-from eunoe.model.message import MessageLike, parse_messages
-from eunoe.model.preview import Preview
-from eunoe.model.record import Item
-from eunoe.model.report import Page, Receipt
-from eunoe.model.scope import Scope, ScopeLike
-from eunoe.model.time import TimeLike, parse_optional_time
-from eunoe.model.turn import user_named_by
-from eunoe.model.validation import (
+from eunoe.model.arguments import (
+    ATOM_KINDS,
+    KINDS,
+    AtomKind,
+    Kind,
+    TimeLike,
     as_list,
     check_choices,
     check_count,
@@ -27,7 +23,13 @@ from eunoe.model.validation import (
     check_id,
     check_names,
     normalize_path,
+    parse_optional_time,
 )
+from eunoe.model.atom import Atom, Item
+from eunoe.model.message import MessageLike, parse_messages
+from eunoe.model.result import Page, Preview, Receipt
+from eunoe.model.scope import Scope, ScopeLike
+from eunoe.model.turn import user_named_by
 from eunoe.records.pages import Choice, list_page, recent_page
 from eunoe.records.reading import find_history, find_item, find_items
 from eunoe.store.query import ItemQuery

@@ -9,9 +9,9 @@ from typing import Any
 
 from eunoe.errors import InputError
 from eunoe.memory.groups import Group
-from eunoe.model.lease import Lease, LeaseStatus, check_lease
+from eunoe.model.arguments import check_flag, check_id, check_metadata, check_name, check_seconds, check_text, show
+from eunoe.model.result import Lease, LeaseStatus, check_lease
 from eunoe.model.scope import ScopeLike
-from eunoe.model.validation import check_flag, check_id, check_metadata, check_name, check_seconds, check_text, show
 from eunoe.records import named_leases
 from eunoe.records.leases import renewing
 

@@ -4,8 +4,8 @@ from typing import Final
 
 from eunoe.form.statements import is_secret
 from eunoe.form.turn_reading import MIN_WORTH, TurnReading
+from eunoe.model.arguments import shorten
 from eunoe.model.turn import TOOL_ROLES
-from eunoe.model.validation import shorten
 
 _TOOL: Final = "it is what a tool gave back, not what somebody said"
 _SECRET: Final = "it speaks of a secret, which stays in the log alone"

@@ -11,13 +11,11 @@ from eunoe.form.proposal import Extraction
 from eunoe.form.turn_reading import TurnReading
 from eunoe.llm.models import Models
 from eunoe.memory.passed_over import explain_passed_over
-from eunoe.model.atom import Atom
-from eunoe.model.bounds import Bounds
-from eunoe.model.choices import ATOM_KINDS
+from eunoe.model.arguments import ATOM_KINDS
+from eunoe.model.atom import Atom, Bounds, source_place
 from eunoe.model.message import Message
-from eunoe.model.preview import PassedOver, Preview
+from eunoe.model.result import PassedOver, Preview
 from eunoe.model.scope import Scope
-from eunoe.model.source import source_place
 from eunoe.model.turn import FORMER, SILENT_ROLES
 from eunoe.records.fingerprints import tombstone_identities
 from eunoe.records.incognito import incognito_places

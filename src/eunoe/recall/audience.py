@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from eunoe.model.bounds import Bounds
-from eunoe.model.choices import MemoryType
+from eunoe.model.arguments import MemoryType
+from eunoe.model.atom import Bounds
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
 from eunoe.records.incognito import is_incognito

@@ -8,8 +8,8 @@ from threading import Lock
 from typing import Final, TypeVar
 
 from eunoe.llm.models import Models, asking_for
-from eunoe.model.choices import MEMORY_TYPES
-from eunoe.model.context import Context
+from eunoe.model.arguments import MEMORY_TYPES
+from eunoe.model.result import Context
 from eunoe.model.turn import Turn, read_turns
 from eunoe.recall.audience import Audience, find_audience
 from eunoe.recall.context_request import ContextRequest

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from eunoe.model.choices import MEMORY_TYPES
+from eunoe.model.arguments import MEMORY_TYPES
 from eunoe.recall.audience import Audience
 from eunoe.recall.context_request import ContextRequest
 from eunoe.recall.static_context import StaticContext

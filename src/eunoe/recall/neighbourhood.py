@@ -13,9 +13,9 @@ from eunoe.index.cache import IndexCache
 from eunoe.index.dense import Ints
 from eunoe.index.graph import TITLE_WEIGHT, EntityGraph, sum_by
 from eunoe.index.stream import StreamIndex
-from eunoe.model.graph import Entity, GraphSize, Link, Mention, Neighbourhood, PassageGraph, Relation
+from eunoe.model.arguments import show
+from eunoe.model.result import Entity, GraphSize, Link, Mention, Neighbourhood, PassageGraph, Relation
 from eunoe.model.scope import Scope
-from eunoe.model.validation import show
 from eunoe.recall.request import NO_FILTER
 from eunoe.recall.shown_names import ShownNames
 from eunoe.store.contract import Store

@@ -10,11 +10,10 @@ from math import inf
 from typing import Final, NamedTuple
 
 from eunoe.errors import EunoeError
-from eunoe.model.choices import MEMORY_TYPES
-from eunoe.model.hit import Hit
-from eunoe.model.record import Record
+from eunoe.model.arguments import MEMORY_TYPES
+from eunoe.model.atom import Record, SourcePlace, source_place
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.model.source import SourcePlace, source_place
 from eunoe.model.turn import read_turns
 from eunoe.recall.audience import Audience, is_conversation
 from eunoe.recall.context_request import ContextRequest

@@ -15,7 +15,7 @@ from eunoe.embed.encoder import CrossEncoder
 from eunoe.errors import EmbedderError, EunoeError
 from eunoe.index.dense import Bools, Floats
 from eunoe.index.stream import StreamIndex
-from eunoe.model.record import Record
+from eunoe.model.atom import Record
 from eunoe.recall.ranking import Candidate
 from eunoe.recall.ranking_recipes import RerankSettings
 from eunoe.recall.reading_pace import ReadingPace

@@ -13,10 +13,9 @@ from eunoe.errors import EunoeError, InputError
 from eunoe.index.cache import IndexCache
 from eunoe.index.dense import Floats
 from eunoe.index.stream import StreamIndex
-from eunoe.model.hit import Hit
-from eunoe.model.record import Record
+from eunoe.model.atom import Record, SourcePlace, source_place
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.model.source import SourcePlace, source_place
 from eunoe.recall.floor import floor_shift
 from eunoe.recall.language_note import can_read, language_notes
 from eunoe.recall.query import Synonyms, without_names

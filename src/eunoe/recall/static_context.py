@@ -8,10 +8,9 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from eunoe.errors import DamagedStoreError
-from eunoe.model.choices import ATOM_KINDS, INSTRUCTION, Kind, MemoryType
-from eunoe.model.record import Record
+from eunoe.model.arguments import ATOM_KINDS, INSTRUCTION, Kind, MemoryType
+from eunoe.model.atom import Record, SourcePlace, source_place
 from eunoe.model.scope import Scope
-from eunoe.model.source import SourcePlace, source_place
 from eunoe.model.stream import Revision, Target
 from eunoe.recall.audience import Audience, layer_of
 from eunoe.records.revisions import current_revision, unabsorbed, unabsorbed_count

@@ -6,9 +6,9 @@ from threading import Lock
 from typing import Final
 
 from eunoe.errors import StoreError
-from eunoe.model.hit import Hit
+from eunoe.model.arguments import utc_now
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 from eunoe.records.reading import find_records
 from eunoe.store.contract import Store
 from eunoe.store.tables import AccessCount

@@ -6,10 +6,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from eunoe.errors import ConflictError, InputError, NotFoundError
-from eunoe.model.atom import AUTHOR, WORTH, Atom, parse_item
-from eunoe.model.correction import CORRECTION
-from eunoe.model.record import Item, Record
-from eunoe.model.report import Receipt
+from eunoe.model.atom import AUTHOR, CORRECTION, WORTH, Atom, Item, Record, parse_item
+from eunoe.model.result import Receipt
 from eunoe.records.damage import check_undamaged
 from eunoe.records.fingerprints import (
     Known,

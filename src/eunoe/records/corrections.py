@@ -8,12 +8,9 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from eunoe.errors import NotFoundError
-from eunoe.model.choices import VERDICTS, Verdict
-from eunoe.model.correction import CORRECTION, Correction
-from eunoe.model.record import Record
+from eunoe.model.arguments import VERDICTS, Verdict, show
+from eunoe.model.atom import CORRECTION, Correction, Record, Support
 from eunoe.model.scope import Scope
-from eunoe.model.source import Support
-from eunoe.model.validation import show
 from eunoe.records.fingerprints import atom_identity
 from eunoe.records.ids import new_ids
 from eunoe.records.insertion import VectorBatch, insert_records, link_sources

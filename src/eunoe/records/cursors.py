@@ -5,7 +5,7 @@ from hashlib import blake2b
 from typing import Final
 
 from eunoe.errors import InputError
-from eunoe.model.validation import MAX_INTEGER, show
+from eunoe.model.arguments import MAX_INTEGER, show
 from eunoe.store.contract import Store
 
 CURSOR_KEY: Final = "cursor_key"

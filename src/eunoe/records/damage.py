@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from eunoe.errors import DamagedStoreError
-from eunoe.model.report import Damage
+from eunoe.model.result import Damage
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery
 from eunoe.store.tables import StreamState

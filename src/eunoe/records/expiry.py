@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from eunoe.errors import ConflictError, InputError
-from eunoe.model.record import Record
-from eunoe.model.report import Receipt
+from eunoe.model.atom import Record
+from eunoe.model.result import Receipt
 from eunoe.model.scope import Scope
 from eunoe.records.atoms import find_record
 from eunoe.store.contract import Store

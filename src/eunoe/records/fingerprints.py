@@ -4,11 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from eunoe.model.atom import MEMORY_KEY, Atom
-from eunoe.model.choices import ATOM_KINDS
+from eunoe.model.arguments import ATOM_KINDS, to_micros
+from eunoe.model.atom import MEMORY_KEY, Atom, Record
 from eunoe.model.message import Message
-from eunoe.model.record import Record
-from eunoe.model.time import to_micros
 from eunoe.model.turn import user_named_by
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery

@@ -12,14 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Protocol
 
 from eunoe.errors import NotFoundError
-from eunoe.model.bounds import NO_BOUNDS, Bounds
-from eunoe.model.chat_order import AFTER, hand_on, in_order
-from eunoe.model.record import Record
-from eunoe.model.report import ForgetReport
+from eunoe.model.arguments import show
+from eunoe.model.atom import NO_BOUNDS, Bounds, Record, SourcePlace, source_place
+from eunoe.model.result import ForgetReport
 from eunoe.model.scope import Scope
-from eunoe.model.source import SourcePlace, source_place
-from eunoe.model.turn import speaking_user, speaking_users, user_named_by
-from eunoe.model.validation import show
+from eunoe.model.turn import AFTER, hand_on, in_order, speaking_user, speaking_users, user_named_by
 from eunoe.records.fingerprints import (
     id_identity,
     message_content,

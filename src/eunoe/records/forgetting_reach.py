@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Set
 from typing import NamedTuple
 
-from eunoe.model.record import Record
-from eunoe.model.source import SourcePlace, source_place, unique_supports
+from eunoe.model.atom import Record, SourcePlace, source_place, unique_supports
 from eunoe.records.versions import all_versions, reworded_versions
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery

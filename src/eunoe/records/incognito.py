@@ -4,9 +4,9 @@ from collections.abc import Sequence, Set
 from contextlib import suppress
 
 from eunoe.errors import ConflictError, ScopeError
-from eunoe.model.bounds import NO_BOUNDS, Bounds
+from eunoe.model.atom import NO_BOUNDS, Bounds
 from eunoe.model.message import Message
-from eunoe.model.report import Receipt
+from eunoe.model.result import Receipt
 from eunoe.model.scope import Scope
 from eunoe.records.streams import LAYERS
 from eunoe.store.contract import Store

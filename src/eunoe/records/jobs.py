@@ -5,9 +5,9 @@ from datetime import timedelta
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
-from eunoe.model.record import Record
-from eunoe.model.settings import Settings
-from eunoe.model.time import utc_now
+from eunoe.model.arguments import utc_now
+from eunoe.model.atom import Record
+from eunoe.model.stream import Settings
 from eunoe.records import leases
 from eunoe.records.incognito import is_incognito
 from eunoe.records.sessions import is_due, load_session, log_after, recount

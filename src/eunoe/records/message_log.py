@@ -10,11 +10,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from eunoe.model.chat_order import AFTER
+from eunoe.model.atom import Record
 from eunoe.model.message import Message
-from eunoe.model.record import Record
-from eunoe.model.report import Receipt
-from eunoe.model.turn import FORMER
+from eunoe.model.result import Receipt
+from eunoe.model.turn import AFTER, FORMER
 from eunoe.records.fingerprints import (
     Known,
     find_known,

@@ -10,11 +10,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from eunoe.errors import ConflictError
-from eunoe.model.lease import Lease, LeaseStatus
-from eunoe.model.record import Record
+from eunoe.model.arguments import show, utc_now
+from eunoe.model.atom import Record
+from eunoe.model.result import Lease, LeaseStatus
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
-from eunoe.model.validation import show
 from eunoe.records import leases
 from eunoe.records.incognito import check_not_incognito
 from eunoe.records.sessions import linked_streams

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final
 
-from eunoe.model.bounds import Bounds
+from eunoe.model.atom import Bounds
 from eunoe.model.scope import ALIASES, Scope
 from eunoe.store.contract import Store, streams_of
 from eunoe.store.query import ItemQuery

@@ -5,11 +5,10 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from eunoe.model.bounds import NO_BOUNDS, Bounds
-from eunoe.model.record import Item, Record
-from eunoe.model.report import Page
+from eunoe.model.arguments import from_micros, to_micros
+from eunoe.model.atom import NO_BOUNDS, Bounds, Item, Record
+from eunoe.model.result import Page
 from eunoe.model.scope import Scope
-from eunoe.model.time import from_micros, to_micros
 from eunoe.records.cursors import bad_cursor, is_sealed, open_number, parse_cursor, seal_number
 from eunoe.records.damage import damage_notes, stream_notes
 from eunoe.records.near_scopes import near_scope_notes

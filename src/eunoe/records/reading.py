@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from eunoe.errors import ConflictError
-from eunoe.model.atom import Atom
-from eunoe.model.record import Item, Record
+from eunoe.model.arguments import show
+from eunoe.model.atom import Atom, Item, Record
 from eunoe.model.scope import Scope
-from eunoe.model.validation import show
 from eunoe.records.atoms import find_record
 from eunoe.records.damage import check_undamaged
 from eunoe.records.versions import all_versions, has_gaps

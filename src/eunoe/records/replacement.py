@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from eunoe.model.atom import Atom
-from eunoe.model.record import Record
-from eunoe.model.report import Receipt
+from eunoe.model.atom import Atom, Record
+from eunoe.model.result import Receipt
 from eunoe.records.atoms import atom_record, forget_tombstones, is_forgotten, keep_atoms
 from eunoe.records.fingerprints import Known, id_identity, record_content
 from eunoe.records.ids import new_ids

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from eunoe.errors import ConflictError, InputError
-from eunoe.model.record import Record
-from eunoe.model.report import Receipt
+from eunoe.model.arguments import utc_now
+from eunoe.model.atom import Record
+from eunoe.model.result import Receipt
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 from eunoe.model.turn import turns_to_form
 from eunoe.records.atoms import find_record
 from eunoe.records.sessions import load_session, recount

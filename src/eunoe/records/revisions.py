@@ -9,11 +9,9 @@ from datetime import datetime
 from typing import NamedTuple
 
 from eunoe.errors import ConflictError, InputError, NotFoundError
-from eunoe.model.atom import EXTRACTIVE
-from eunoe.model.choices import ATOM_KINDS
-from eunoe.model.record import Record
+from eunoe.model.arguments import ATOM_KINDS, show
+from eunoe.model.atom import EXTRACTIVE, Record
 from eunoe.model.stream import Revision
-from eunoe.model.validation import show
 from eunoe.records.fingerprints import all_tombstone_identities
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery

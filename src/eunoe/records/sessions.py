@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from eunoe.errors import ScopeError
-from eunoe.model.record import Record
+from eunoe.model.atom import Record
 from eunoe.model.scope import Scope
-from eunoe.model.settings import Settings
+from eunoe.model.stream import Settings
 from eunoe.model.turn import Turn, turns_to_form, weighted_tokens
 from eunoe.records.leases import CLEARED
 from eunoe.records.streams import SettingsReader

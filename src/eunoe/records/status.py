@@ -3,8 +3,8 @@
 from collections import Counter
 from typing import Final
 
-from eunoe.model.bounds import Bounds
-from eunoe.model.report import Status
+from eunoe.model.atom import Bounds
+from eunoe.model.result import Status
 from eunoe.records.usage import total_usage
 from eunoe.store.contract import Store, all_streams
 from eunoe.store.query import ItemQuery

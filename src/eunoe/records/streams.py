@@ -7,12 +7,10 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from eunoe.errors import InputError, ScopeError
-from eunoe.model.bounds import NO_BOUNDS, Bounds
-from eunoe.model.presets import PRESETS
+from eunoe.model.arguments import show
+from eunoe.model.atom import NO_BOUNDS, Bounds
 from eunoe.model.scope import Scope
-from eunoe.model.settings import Settings, settings_of
-from eunoe.model.stream import Stream, Target
-from eunoe.model.validation import show
+from eunoe.model.stream import PRESETS, Settings, Stream, Target, settings_of
 from eunoe.records.revisions import current_revision, unabsorbed, unabsorbed_count
 from eunoe.store.codec import dump_json
 from eunoe.store.contract import Store, all_streams

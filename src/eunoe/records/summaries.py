@@ -2,11 +2,10 @@
 
 from datetime import datetime
 
-from eunoe.model.lease import Lease
+from eunoe.model.arguments import utc_now
+from eunoe.model.result import Lease
 from eunoe.model.scope import Scope
-from eunoe.model.settings import Settings
-from eunoe.model.stream import Revision
-from eunoe.model.time import utc_now
+from eunoe.model.stream import Revision, Settings
 from eunoe.records import revisions
 from eunoe.records.incognito import check_not_incognito
 from eunoe.records.named_leases import end_lease

@@ -4,10 +4,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from eunoe.model.bounds import Bounds
-from eunoe.model.record import Record
+from eunoe.model.atom import Bounds, Record, SourcePlace
 from eunoe.model.scope import Scope
-from eunoe.model.source import SourcePlace
 from eunoe.model.turn import speaking_users
 from eunoe.records.forgetting import Forgotten, Held, Removal
 from eunoe.records.streams import SettingsReader

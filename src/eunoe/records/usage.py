@@ -6,7 +6,7 @@ from threading import Lock
 from typing import Final
 
 from eunoe.errors import StoreError
-from eunoe.model.report import ModelCall, Page, Usage
+from eunoe.model.result import ModelCall, Page, Usage
 from eunoe.model.scope import Scope
 from eunoe.records.cursors import parse_cursor, seal_number
 from eunoe.store.contract import Store

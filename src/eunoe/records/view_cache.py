@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
-from eunoe.model.bounds import Bounds
+from eunoe.model.atom import Bounds
 from eunoe.model.scope import Scope
 from eunoe.store.contract import Store
 

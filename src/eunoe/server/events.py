@@ -9,9 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from eunoe.errors import InputError
 from eunoe.memory import Memory
-from eunoe.model.atom import Atom
-from eunoe.model.record import Item
-from eunoe.model.time import parse_time, utc_now
+from eunoe.model.arguments import parse_time, utc_now
+from eunoe.model.atom import Atom, Item
 from eunoe.wire.encoding import json_value
 
 _OVERLAP: Final = timedelta(seconds=5)

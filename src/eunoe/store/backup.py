@@ -17,7 +17,7 @@ from eunoe.errors import (
     StoreError,
 )
 from eunoe.files import NEW_FILE_MODE, replacing
-from eunoe.model.report import BackupReport
+from eunoe.model.result import BackupReport
 from eunoe.store import file_bytes
 from eunoe.store.contract import CopyProgress
 from eunoe.store.file_checks import check_schema, file_size

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Final
 
+from eunoe.model.arguments import to_micros
 from eunoe.model.scope import Scope
-from eunoe.model.time import to_micros
 from eunoe.store.query import ItemQuery
 
 MAX_PARAMETERS: Final = 500

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eunoe.errors import StoreError
-from eunoe.model.record import Record
-from eunoe.model.report import BackupReport, CheckReport, Damage
+from eunoe.model.atom import Record
+from eunoe.model.result import BackupReport, CheckReport, Damage
 from eunoe.model.scope import Scope
 from eunoe.store.codec import T
 from eunoe.store.kept_files import KeptFiles

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from eunoe.model.choices import Kind
+from eunoe.model.arguments import Kind
 
 
 class ItemQuery(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
-from eunoe.model.record import Record
+from eunoe.model.atom import Record
 from eunoe.store.codec import row_checksum
 from eunoe.store.tables import ITEMS, STREAMS
 

@@ -13,9 +13,9 @@ from itertools import repeat
 from operator import attrgetter, itemgetter
 from typing import Any, ClassVar, Final
 
-from eunoe.model.record import Record
+from eunoe.model.arguments import from_micros, to_micros
+from eunoe.model.atom import Record
 from eunoe.model.scope import Scope
-from eunoe.model.time import from_micros, to_micros
 from eunoe.store.codec import CHECKSUM, T, Table, find_damaged, row_checksum
 from eunoe.store.conditions import HAS_PART, Condition, item_conditions, key_conditions, scope_condition, where_clauses
 from eunoe.store.contract import Counts, IndexRow, VectorModel, all_items, all_streams

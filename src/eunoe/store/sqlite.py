@@ -14,10 +14,10 @@ from weakref import WeakSet
 
 from eunoe.errors import DamagedStoreError, InputError, ReplacedStoreError, StoreBusyError, StoreError
 from eunoe.files import NEW_FILE_MODE
-from eunoe.model.record import Record
-from eunoe.model.report import BackupReport, Damage
+from eunoe.model.arguments import utc_now
+from eunoe.model.atom import Record
+from eunoe.model.result import BackupReport, Damage
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 from eunoe.store import file_bytes
 from eunoe.store.backup import write_backup
 from eunoe.store.conditions import MAX_PARAMETERS

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from eunoe.model.record import NO_METADATA, Record
+from eunoe.model.atom import NO_METADATA, Record
 from eunoe.model.scope import Scope
 from eunoe.store.codec import Table, TimeOrNever
 

@@ -13,8 +13,8 @@ from secrets import token_hex
 from typing import Any, Final
 
 from eunoe.errors import DamagedStoreError
-from eunoe.model.record import Record
-from eunoe.model.report import CheckReport, Damage
+from eunoe.model.atom import Record
+from eunoe.model.result import CheckReport, Damage
 from eunoe.store.codec import CHECKSUM, Table, find_damaged
 from eunoe.store.conditions import Condition
 from eunoe.store.contract import RowMark

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from eunoe.errors import DamagedStoreError, ScopeError
-from eunoe.model.bounds import NO_BOUNDS, Bounds
-from eunoe.model.record import Record
+from eunoe.model.atom import NO_BOUNDS, Bounds, Record
 from eunoe.model.scope import Scope
 from eunoe.model.turn import read_turns
 from eunoe.records.sessions import join_users

@@ -7,11 +7,10 @@ from typing import Any, TypeVar
 
 from eunoe.errors import InputError, LlmError, ScopeError
 from eunoe.llm import check_model_spec
-from eunoe.model.record import Record
-from eunoe.model.report import ImportReport
+from eunoe.model.atom import Record, SourcePlace
+from eunoe.model.result import ImportReport
 from eunoe.model.scope import Scope
-from eunoe.model.settings import MODEL_SETTINGS, Settings
-from eunoe.model.source import SourcePlace
+from eunoe.model.stream import MODEL_SETTINGS, Settings
 from eunoe.model.turn import turns_to_form
 from eunoe.records import fingerprints
 from eunoe.records.incognito import is_incognito

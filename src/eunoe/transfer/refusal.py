@@ -4,9 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from itertools import chain
 
-from eunoe.model.record import Record
+from eunoe.model.atom import Record, SourcePlace, source_place, unique_supports
 from eunoe.model.scope import Scope
-from eunoe.model.source import SourcePlace, source_place, unique_supports
 from eunoe.records import fingerprints
 from eunoe.store.contract import Store
 from eunoe.store.query import ItemQuery

@@ -13,10 +13,9 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
-from eunoe.model.atom import Atom
-from eunoe.model.hit import Hit, Hits, Reason
+from eunoe.model.atom import Atom, Item, Record
 from eunoe.model.message import Message
-from eunoe.model.record import Item, Record
+from eunoe.model.result import Hit, Hits, Reason
 from eunoe.model.scope import Scope
 
 Reader = Callable[[Any], Any]

@@ -5,8 +5,8 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from eunoe.model.hit import Hit, Hits, Reason
 from eunoe.model.message import Message
+from eunoe.model.result import Hit, Hits, Reason
 from eunoe.model.scope import Scope
 
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})

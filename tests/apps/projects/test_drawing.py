@@ -10,7 +10,7 @@ import networkx
 import pytest
 
 from eunoe.apps.projects.drawing import graphml, svg
-from eunoe.model.graph import Entity, Link, Mention, Neighbourhood, Relation
+from eunoe.model.result import Entity, Link, Mention, Neighbourhood, Relation
 
 ODD = (
     *('A <b> & "c"', "]]> <!-- \x00\x1b[31m", "名前", "x" * 200, "lone \ud800 half", "'; DROP"),

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as Xml
 import numpy as np
 
 from eunoe.apps.projects.graph_layout import Floats, Layout, Tie, lay_out
-from eunoe.model.graph import Entity, Link, Neighbourhood, Relation
+from eunoe.model.result import Entity, Link, Neighbourhood, Relation
 from eunoe.text.normalize import one_line
 
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

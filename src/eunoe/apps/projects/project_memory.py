@@ -22,13 +22,18 @@ from eunoe.apps.projects.relevance import RelevanceThreshold, threshold_of
 from eunoe.apps.projects.settings import ProjectSettings, is_server
 from eunoe.errors import ConflictError, InputError, ModelMismatchError, NotFoundError
 from eunoe.memory import Memory
-from eunoe.model.atom import Atom
-from eunoe.model.choices import RecipeName
-from eunoe.model.hit import Hit
-from eunoe.model.record import Item, Record
-from eunoe.model.report import Receipt
+from eunoe.model.arguments import (
+    MAX_NAME_CHARACTERS,
+    RecipeName,
+    check_choice,
+    check_count,
+    check_flag,
+    check_number,
+    check_text,
+)
+from eunoe.model.atom import Atom, Item, Record
+from eunoe.model.result import Hit, Receipt
 from eunoe.model.scope import Scope
-from eunoe.model.validation import MAX_NAME_CHARACTERS, check_choice, check_count, check_flag, check_number, check_text
 
 DEFAULT_COUNT: Final = 5
 DEFAULT_RECIPE: Final[RecipeName] = "documents"

@@ -21,7 +21,7 @@ from eunoe.errors import LlmError
 from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import Prompt
 from eunoe.llm.models import Models
-from eunoe.model.validation import check_count
+from eunoe.model.arguments import check_count
 from eunoe.text.tokens import token_count
 
 _MAX_ATTEMPTS: Final = 3

@@ -11,8 +11,8 @@ from eunoe.apps.tickets.redaction import redact
 from eunoe.apps.tickets.state import RecalledMemory, RunState
 from eunoe.apps.tickets.ticket import Ticket
 from eunoe.errors import NotFoundError
+from eunoe.model.arguments import check_count, check_text
 from eunoe.model.atom import Atom
-from eunoe.model.validation import check_count, check_text
 
 COMPLETED_WORK_QUERY: Final = "What has been done in this project? Completed work and summaries."
 _MAX_QUERY_CHARACTERS: Final = 1500

@@ -11,7 +11,7 @@ from eunoe.apps.tickets.program import NO_OUTPUT
 from eunoe.apps.tickets.ticket import Ticket
 from eunoe.apps.tickets.typed import read_typed
 from eunoe.apps.tickets.work import Work
-from eunoe.model.time import utc_now
+from eunoe.model.arguments import utc_now
 
 RunOutcome = Literal["running", "completed", "failed", "cancelled", "reverted", "interrupted"]
 """A run that is neither ended nor worked on is interrupted; it can be taken up."""

@@ -6,8 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from eunoe.apps.wiki.memory_model import UNVERIFIED, MemoryType, WikiMemory
 from eunoe.apps.wiki.parts import Part, join_parts, part_ids, split_content
-from eunoe.model.atom import Atom
-from eunoe.model.record import Item, Record
+from eunoe.model.atom import Atom, Item, Record
 
 _MAX_PARTS: Final = 10_000
 """More than the longest text has."""

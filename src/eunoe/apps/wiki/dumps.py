@@ -17,7 +17,7 @@ from eunoe.errors import InputError
 from eunoe.hosts.mongo_export import object_id_time, read_time, read_values, unwrap
 from eunoe.hosts.problems import Problems
 from eunoe.memory import Memory
-from eunoe.model.validation import as_list, check_names, check_text
+from eunoe.model.arguments import as_list, check_names, check_text
 
 _BATCH: Final = 200
 """Memories that are written at once: few commits, and a progress that moves."""

@@ -9,8 +9,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from eunoe.errors import InputError
+from eunoe.model.arguments import check_choice
 from eunoe.model.scope import Scope
-from eunoe.model.validation import check_choice
 
 RepositoryId = str | UUID
 

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from eunoe.apps.wiki.memory_text import list_text, memory_text, names_text
 from eunoe.apps.wiki.service import DEFAULT_THRESHOLD, WikiMemoryService
-from eunoe.model.validation import check_number
+from eunoe.model.arguments import check_number
 from eunoe.text.normalize import replace_surrogates
 
 R = TypeVar("R")

@@ -17,7 +17,7 @@ from typing import Any, Final, Self
 from eunoe.apps.wiki.structure import WikiStructure
 from eunoe.errors import ConflictError, InputError
 from eunoe.files import locked, remove_dead_parts, write_file
-from eunoe.model.time import utc_now
+from eunoe.model.arguments import utc_now
 from eunoe.text.normalize import replace_surrogates
 
 STATE_FILE: Final = ".eunoe-wiki.json"

@@ -13,10 +13,10 @@ from eunoe.apps.wiki.path_patterns import matches_any
 from eunoe.errors import InputError, NotFoundError
 from eunoe.hosts.default_store import default_memory
 from eunoe.memory import AsyncMemory, Memory
+from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Atom
-from eunoe.model.hit import Hit
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 from eunoe.recall.request import VectorLike
 
 _PAGE: Final = 10_000

@@ -14,8 +14,7 @@ from eunoe.apps.wiki.parts import part_ids, split_content
 from eunoe.apps.wiki.repository import WikiMemoryRepository
 from eunoe.errors import EunoeError, InputError, NotFoundError, ScopeError
 from eunoe.memory import AsyncMemory, Memory
-from eunoe.model.time import parse_optional_time
-from eunoe.model.validation import as_list, check_names, check_number, check_text
+from eunoe.model.arguments import as_list, check_names, check_number, check_text, parse_optional_time
 
 Result = dict[str, Any]
 V = TypeVar("V", bound=Callable[..., Awaitable[Result]])

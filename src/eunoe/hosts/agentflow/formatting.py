@@ -6,7 +6,7 @@ from typing import Final
 
 from eunoe.hosts.agentflow.framework import MemorySearchResult
 from eunoe.hosts.agentflow.retention import aware_time
-from eunoe.model.time import utc_now
+from eunoe.model.arguments import utc_now
 from eunoe.text.ages import describe_age
 from eunoe.text.markup import escape_xml
 

@@ -20,8 +20,7 @@ from eunoe.hosts.agentflow.summarizers import (
 )
 from eunoe.hosts.agentflow.turn_cache import TurnCache
 from eunoe.hosts.agentflow.turns import Turn, id_of
-from eunoe.model.time import utc_now
-from eunoe.model.validation import check_count, check_flag, check_seconds, show
+from eunoe.model.arguments import check_count, check_flag, check_seconds, show, utc_now
 
 _MAX_MEMORIES: Final = 10_000
 """As many as are read to clean up, or to find some that are not archived."""

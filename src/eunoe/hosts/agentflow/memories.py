@@ -7,9 +7,8 @@ from uuid import UUID, uuid5
 
 from eunoe.errors import InputError
 from eunoe.hosts.agentflow.framework import MemoryRecord, MemorySearchResult, MemoryType, Message
-from eunoe.model.atom import Atom
-from eunoe.model.record import Item
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
+from eunoe.model.atom import Atom, Item
 
 MEMORY_KEY: Final = "memory_key"
 DEFAULT_CATEGORY: Final = "general"

@@ -9,8 +9,8 @@ from eunoe.form.statements import is_question
 from eunoe.hosts.agentflow.framework import DistanceMetric, MemorySearchResult, RetrievalStrategy
 from eunoe.hosts.agentflow.memories import result_of
 from eunoe.memory import Memory
-from eunoe.model.choices import AtomKind, RecipeName
-from eunoe.model.hit import Hit
+from eunoe.model.arguments import AtomKind, RecipeName
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
 from eunoe.text.tokens import token_count
 

@@ -37,10 +37,10 @@ from eunoe.hosts.agentflow.scopes import check_config, scope_of, scopes_of_all_u
 from eunoe.hosts.agentflow.search import KINDS, Search, check_metric, parse_strategy
 from eunoe.hosts.default_store import default_memory
 from eunoe.memory import AsyncMemory, Memory
+from eunoe.model.arguments import check_count, check_text
 from eunoe.model.atom import Atom
-from eunoe.model.report import Receipt
+from eunoe.model.result import Receipt
 from eunoe.model.scope import Scope
-from eunoe.model.validation import check_count, check_text
 
 R = TypeVar("R")
 Config = dict[str, Any]

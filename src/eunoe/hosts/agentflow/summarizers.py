@@ -12,8 +12,8 @@ from eunoe.form.statements import is_question, is_secret, read_statement
 from eunoe.hosts.agentflow.extractors import ask
 from eunoe.hosts.agentflow.framework import MemorySearchResult
 from eunoe.hosts.agentflow.retention import aware_time
+from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Atom
-from eunoe.model.time import utc_now
 from eunoe.recall.novelty import content_terms
 from eunoe.text.markup import escape_xml
 from eunoe.text.sentences import cut_to_words, split_sentences

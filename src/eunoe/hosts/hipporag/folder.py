@@ -25,8 +25,8 @@ from eunoe.apps.projects.hipporag_folders import (
 from eunoe.errors import InputError
 from eunoe.hosts.hipporag.chunks import CHUNK, keep_described
 from eunoe.hosts.problems import Problems
+from eunoe.model.arguments import check_text
 from eunoe.model.scope import Scope
-from eunoe.model.validation import check_text
 from eunoe.text.normalize import replace_surrogates
 
 _BATCH_SIZE: Final = 256

@@ -22,8 +22,8 @@ from eunoe.hosts.hipporag.models import adapt_embedder, adapt_llm
 from eunoe.hosts.hipporag.solutions import QaError, QuerySolution, answer_figures, check_solutions, recall_figures
 from eunoe.llm import Llm, load_llm
 from eunoe.llm.models import asking_for
+from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
-from eunoe.model.validation import show
 from eunoe.text.normalize import replace_surrogates
 
 PROJECT: Final = "hipporag"

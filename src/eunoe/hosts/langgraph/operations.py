@@ -29,8 +29,8 @@ from eunoe.hosts.langgraph.reading import Reader
 from eunoe.hosts.langgraph.vectors import Rows
 from eunoe.hosts.langgraph.writing import Writer
 from eunoe.memory import AsyncMemory, Memory
+from eunoe.model.arguments import check_count, check_text
 from eunoe.model.scope import Scope, ScopeLike
-from eunoe.model.validation import check_count, check_text
 
 ROOT: Final = Scope(store="langgraph")
 """The root of a store that is bound to no scope."""

@@ -12,10 +12,10 @@ from eunoe.hosts.langgraph.items import INDEXED, age_of, conditions, is_expired,
 from eunoe.hosts.langgraph.names import Namespace, Namespaces, id_of
 from eunoe.hosts.langgraph.vectors import Rows
 from eunoe.memory import Memory
+from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Atom
-from eunoe.model.hit import Hit
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 
 _PAGE_SIZE: Final = 500
 _MAX_PAGE_SIZE: Final = 10_000

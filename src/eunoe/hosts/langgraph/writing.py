@@ -11,9 +11,9 @@ from eunoe.hosts.langgraph.names import Namespace, Namespaces, id_of
 from eunoe.hosts.langgraph.reading import FoundAtom, Reader
 from eunoe.hosts.langgraph.vectors import Rows
 from eunoe.memory import Memory
+from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 
 
 class Writer:

@@ -28,8 +28,8 @@ from eunoe.client.scope import default_scope
 from eunoe.errors import AccessError, EunoeError, InputError, LlmError, NotFoundError, ScopeError, WorkflowError
 from eunoe.llm import load_llm
 from eunoe.llm.openai import OpenAILlm
+from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
-from eunoe.model.validation import show
 from eunoe.net.endpoint import EndpointError
 from eunoe.server.access import Caller
 from eunoe.server.config import ServerConfig

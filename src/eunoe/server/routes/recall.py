@@ -7,8 +7,8 @@ from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
 from eunoe.errors import InputError
-from eunoe.model.choices import ContextFormat, Kind, LookupMode, MemoryType, RecipeName
-from eunoe.model.context import Context
+from eunoe.model.arguments import ContextFormat, Kind, LookupMode, MemoryType, RecipeName
+from eunoe.model.result import Context
 from eunoe.recall.ranking_recipes import MAX_BUDGET_MS
 from eunoe.recall.request import find_recipe
 from eunoe.server.routes.common import Body, CallerParam, ExactField, ScopeField, ScopesBody, TimeField, one_of, reply

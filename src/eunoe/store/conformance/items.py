@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from eunoe.errors import StoreError
-from eunoe.model.choices import ATOM_KINDS, KINDS
+from eunoe.model.arguments import ATOM_KINDS, KINDS, from_micros, to_micros
 from eunoe.model.scope import Scope
-from eunoe.model.time import from_micros, to_micros
 from eunoe.store.conditions import MAX_PARAMETERS
 from eunoe.store.conformance.samples import (
     ANNA,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any, Final, TypeVar
 
-from eunoe.model.record import Record
+from eunoe.model.atom import Record
 from eunoe.model.scope import Scope, ScopeLike
 from eunoe.store import tables
 from eunoe.store.contract import IndexRow, Store

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 import pytest
 
 from eunoe.errors import StoreBusyError, StoreError
-from eunoe.model.record import Record
+from eunoe.model.atom import Record
 from eunoe.model.scope import Scope
 from eunoe.store.conformance.samples import (
     ANNA,

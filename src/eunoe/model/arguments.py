@@ -1,13 +1,17 @@
-"""Checks of what callers pass. Each returns the value, or raises an InputError that says what to pass instead."""
+"""Arguments: the closed choices that verbs take, the checks of what callers pass, and how times are read.
+
+A check returns the value, or raises an InputError that says what to pass instead.
+"""
 
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from numbers import Integral
 from operator import index
 from pathlib import PurePosixPath
 from reprlib import Repr
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Literal, TypeVar, cast, get_args
 
 from eunoe.errors import InputError
 
@@ -212,3 +216,78 @@ def normalize_path(path: str) -> str:
     'src/a/b.py'
     """
     return str(PurePosixPath(path.replace("\\", "/")))
+
+
+AtomKind = Literal["fact", "observation"]
+Kind = Literal["message", "fact", "observation"]
+Outcome = Literal["stored", "duplicate", "superseded", "forgotten", "conflict", "ignored"]
+RecipeName = Literal["default", "thorough", "lexical", "dense", "rrf", "associative", "documents"]
+ContextFormat = Literal["xml", "markdown", "json", "messages"]
+LookupMode = Literal["auto", "off"]
+ReviewMode = Literal["off", "uncertain", "all"]
+MemoryType = Literal["session", "user", "collective"]
+Right = Literal["read", "write", "forget", "admin"]
+TurnKind = Literal["instruction", "preference", "fact", "plan", "decision", "change", "request", "nothing"]
+Verdict = Literal["keep", "drop", "instruction", "preference", "fact", "plan", "decision", "change"]
+
+ATOM_KINDS: Final[tuple[AtomKind, ...]] = ("fact", "observation")
+KINDS: Final[tuple[Kind, ...]] = ("message", *ATOM_KINDS)
+CONTEXT_FORMATS: Final[tuple[ContextFormat, ...]] = ("xml", "markdown", "json", "messages")
+LOOKUP_MODES: Final[tuple[LookupMode, ...]] = ("auto", "off")
+REVIEW_MODES: Final[tuple[ReviewMode, ...]] = ("off", "uncertain", "all")
+MEMORY_TYPES: Final[tuple[MemoryType, ...]] = ("session", "user", "collective")
+KEPT_KINDS: Final[tuple[TurnKind, ...]] = ("instruction", "preference", "fact", "plan", "decision", "change")
+"""Kinds of things that a turn may hold and that are worth keeping. They are the labels of what is formed from it."""
+VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
+"""What a correction may say of a sentence: that it is worth keeping, that it is not, or which kind of thing it is."""
+TURN_KINDS: Final[tuple[TurnKind, ...]] = (*KEPT_KINDS, "request", "nothing")
+INSTRUCTION: Final = KEPT_KINDS[0]
+"""What is to be done from now on."""
+RIGHTS: Final[tuple[Right, ...]] = ("read", "write", "forget", "admin")
+
+
+TimeLike = datetime | str | int | float
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def parse_time(value: TimeLike, name: str = "time") -> datetime:
+    """Read a datetime, an ISO 8601 text or seconds since 1970. Without a zone it is taken as UTC.
+
+    >>> parse_time("2024-05-07T18:30")
+    datetime.datetime(2024, 5, 7, 18, 30, tzinfo=datetime.timezone.utc)
+    """
+    try:
+        time = _read_time(value)
+        if time is not None:
+            return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise InputError(f"cannot read {name} {show(value)}: give a datetime, ISO 8601 text or seconds since 1970")
+
+
+def parse_optional_time(value: TimeLike | None, name: str = "time") -> datetime | None:
+    return None if value is None else parse_time(value, name)
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def to_micros(time: datetime) -> int:
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def _read_time(value: object) -> datetime | None:
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, str):
+        return datetime.fromisoformat(value.strip())
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _EPOCH + timedelta(seconds=value)
+    return None

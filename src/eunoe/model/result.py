@@ -1,11 +1,18 @@
-"""What verbs report: receipts, pages, and how the store stands."""
+"""What verbs give back: receipts, reports and pages, hits, contexts, parts of the entity graph, previews and leases."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, field, fields
 from datetime import datetime
-from typing import Any, Final, Generic, Self, TypeVar
+from functools import cached_property
+from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 
-from eunoe.model.choices import Outcome
+from eunoe.errors import InputError
+from eunoe.model.arguments import Kind, Outcome, shorten, show
+from eunoe.model.atom import Atom, Item, Record
+from eunoe.model.message import Message
 from eunoe.model.scope import Scope
 
 T = TypeVar("T")
@@ -335,3 +342,291 @@ class Status:
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """One line a field, for notebooks."""
         printer.text("\n".join(f"{each.name}: {getattr(self, each.name)}" for each in fields(self)))
+
+
+class Reason(NamedTuple):
+    """One signal that spoke for a hit, and its share of the score."""
+
+    name: str
+    share: float
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.share:.2f}" + (f" ({self.detail})" if self.detail else "")
+
+
+@dataclass(eq=False, repr=False)
+class Hit:
+    """A memory that was recalled, its score from 0 to 1, and why.
+
+    Its item and its reasons are made when somebody looks at them: most callers read only the text.
+    """
+
+    record: Record
+    scope: Scope
+    score: float
+    explain: Callable[[], tuple[Reason, ...]]
+
+    @cached_property
+    def item(self) -> Item:
+        """The message or atom."""
+        return self.record.item(self.scope)
+
+    @cached_property
+    def reasons(self) -> tuple[Reason, ...]:
+        """What spoke for it, the most important first."""
+        return self.explain()
+
+    @property
+    def id(self) -> str:
+        return self.record.id
+
+    @property
+    def kind(self) -> Kind:
+        return self.record.kind
+
+    @property
+    def text(self) -> str:
+        return self.record.text
+
+    @property
+    def time(self) -> datetime | None:
+        return self.record.time
+
+    @property
+    def source(self) -> tuple[str, ...]:
+        """Ids of the messages it rests on: its own for a message."""
+        return (self.id,) if self.kind == Message.kind else self.record.sources
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Hit):
+            return False
+        return (self.item, self.score, self.reasons) == (other.item, other.score, other.reasons)
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.score))
+
+    def __repr__(self) -> str:
+        return f"Hit({self.score:.2f}, {self.kind}, {shorten(self.text)!r})"
+
+
+class Hits(list[Hit]):
+    """Hits, best first, and what there is to say about the search."""
+
+    def __init__(self, hits: Iterable[Hit] = (), notes: tuple[str, ...] = ()) -> None:
+        super().__init__(hits)
+        self.notes = notes
+        """Hints for the caller, such as a near scope that holds something where this one holds nothing."""
+
+    def __repr__(self) -> str:
+        return super().__repr__() + "".join(f"\nnote: {note}" for note in self.notes)
+
+    def _repr_html_(self) -> str:
+        """A table, for notebooks."""
+        from html import escape
+
+        head = "".join(f"<th>{name}</th>" for name in ("score", "kind", "text", "time", "scope", "why"))
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in _cells(hit))}</tr>" for hit in self)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{notes}"
+
+
+def _cells(hit: Hit) -> tuple[str, ...]:
+    time = f"{hit.time:%Y-%m-%d %H:%M}" if hit.time else ""
+    return f"{hit.score:.2f}", hit.kind, hit.text, time, hit.scope.text, ", ".join(map(str, hit.reasons))
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Memory for one reply: first what always stands there, then what was recalled for this message."""
+
+    text: str
+    """Ready to be put into a prompt; if it is empty, `notes` or `faults` say why."""
+    tokens: int
+    """Its length, never more than the budget."""
+    static: str = ""
+    """The part that stays the same from turn to turn: `text` begins with it, so that prompt caches hit.
+
+    As JSON, which cannot be left open, it is an object of its own, less `other_memories` and `retrieved_memories`.
+    """
+    messages: tuple[dict[str, Any], ...] = ()
+    """The same as chat messages, if the format is `messages`."""
+    hits: tuple[Hit, ...] = ()
+    """What was recalled for this message and found room."""
+    query: str = ""
+    """What was looked up; empty if nothing was."""
+    faults: tuple[str, ...] = ()
+    """Parts that could not be had; the rest is there."""
+    notes: tuple[str, ...] = ()
+    """Hints for the caller: why the text is empty, or what an embedder or reranker could not do."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Context({self.tokens} tokens, {len(self.hits)} hits, query={self.query!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A name, and how much there is of it."""
+
+    key: str
+    """The form in which names are compared."""
+    name: str
+    """As it is written in one of its passages."""
+    passages: int
+    """How many passages have it."""
+    weight: float
+    """How strongly it is tied to the name asked about, through others if need be; without one, to all others."""
+    distance: int = 0
+    """Steps from the name asked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Two names, by their keys, that passages share. Each passage counts 1, one that is about either of them more."""
+
+    a: str
+    b: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What passages say of two names, by their keys: a language model, or metadata, gave it."""
+
+    subject: str
+    relation: str
+    object: str
+    passages: int
+    """How many passages say it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A passage that has the name asked about."""
+
+    id: str
+    kind: str
+    text: str
+    about: bool
+    """Whether the name is what the passage is about."""
+    keys: tuple[str, ...] = ()
+    """The keys of the names in it, as far as they are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """A part of the graph of one scope."""
+
+    entity: str = ""
+    """The key of the name asked about; empty if none was."""
+    entities: tuple[Entity, ...] = ()
+    """The nearest first, the strongest tie first; the one asked about before all."""
+    links: tuple[Link, ...] = ()
+    passages: tuple[Mention, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    """Between the entities; those that most passages say first."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSize:
+    """How much there is in the graph of one scope."""
+
+    passages: int = 0
+    entities: int = 0
+    mentions: int = 0
+    """Pairs of a passage and an entity in it."""
+    triples: int = 0
+    """What language models, or metadata, gave; each once, however many passages say it."""
+
+
+class Triple(NamedTuple):
+    """One statement of a passage: who, what, whom."""
+
+    subject: str
+    relation: str
+    object: str
+
+
+class PassageGraph(NamedTuple):
+    """The entities and triples of one passage, as a language model or metadata gave them.
+
+    >>> PassageGraph.of(PassageGraph(("Anna",), (Triple("Anna", "lives in", "Rome"),)).json()).triples[0].object
+    'Rome'
+    """
+
+    entities: tuple[str, ...] = ()
+    triples: tuple[Triple, ...] = ()
+
+    @classmethod
+    def of(cls, data: str) -> PassageGraph:
+        entities, triples = json.loads(data)
+        return cls(tuple(entities), tuple(map(Triple._make, triples)))
+
+    def json(self) -> str:
+        return json.dumps(self, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A message that nothing new would be learned from, and why."""
+
+    id: str
+    speaker: str
+    """The name of who said it, or the role."""
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Preview(Page[Atom]):
+    """The atoms that would be learned from messages, and the messages that were passed over."""
+
+    items: tuple[Atom, ...]
+    doubtful: tuple[str, ...] = ()
+    """Ids of those atoms that are less than sure; with `review` set to `uncertain` they would wait."""
+    passed_over: tuple[PassedOver, ...] = ()
+    corrected: Mapping[str, str] = field(default_factory=dict)
+    """By id of an atom: the sentence whose correction by hand decided about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What a worker holds. Whoever has it may write what the work gave."""
+
+    name: str
+    owner: str
+    """Random; it tells this lease from all others of the same name."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    attempts: int = 0
+    """How often the work has failed."""
+    seconds: float = 0.0
+    """How long it lasts without being renewed."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseStatus:
+    """How a piece of work stands."""
+
+    name: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+    is_held: bool = False
+    until: datetime | None = None
+    """Until when it is held."""
+    attempts: int = 0
+    retry: datetime | None = None
+    """Not to be tried again before this moment."""
+    error: str = ""
+    """How the last attempt failed."""
+
+
+def check_lease(lease: object) -> Lease:
+    if not isinstance(lease, Lease):
+        raise InputError(f"lease is {show(lease)}: give one that memory.leases.acquire returned")
+    return lease
+
+
+def check_optional_lease(lease: object) -> Lease | None:
+    return None if lease is None else check_lease(lease)
