@@ -17,9 +17,9 @@ from eunoe.form.readership import can_all_read, shows_beside
 from eunoe.form.reading import Reading
 from eunoe.form.turn_evidence import Likeness
 from eunoe.form.turn_reading import TurnReader
-from eunoe.llm.answers import UNUSABLE
 from eunoe.llm.contract import AnswerError, CutAnswerError, DeclinedError, Llm, PromptTooLongError
 from eunoe.llm.models import Models
+from eunoe.llm.structured import UNUSABLE
 from eunoe.model.arguments import ATOM_KINDS, utc_now
 from eunoe.model.atom import EXTRACTIVE
 from eunoe.model.result import Hit

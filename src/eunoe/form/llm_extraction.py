@@ -20,9 +20,8 @@ from eunoe.form.numbers import all_values
 from eunoe.form.proposal import Extraction, KnownAtom, Proposal, Refusal
 from eunoe.form.statements import find_names, is_instruction
 from eunoe.form.turn_evidence import Likeness, TurnEvidence
-from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import Llm, Prompt, Reply
-from eunoe.llm.lenient_json import read_json
+from eunoe.llm.structured import ask_structured, read_json
 from eunoe.model.atom import EXTRACTIVE
 from eunoe.model.stream import Target
 from eunoe.model.turn import Turn

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from eunoe.errors import LlmError
 from eunoe.llm.contract import Llm, Prompt
-from eunoe.llm.lenient_json import read_json
+from eunoe.llm.structured import read_json
 from eunoe.model.turn import AGENT_ROLES, USER_ROLES, Turn
 from eunoe.text.languages import STOP_WORDS
 from eunoe.text.normalize import normalize

@@ -13,7 +13,7 @@ from typing import Final
 from eunoe.apps.tickets.run_log import render_log
 from eunoe.apps.tickets.state import RunOutcome, RunState
 from eunoe.errors import ConflictError, InputError, NotFoundError
-from eunoe.files import locked, remove_dead_parts, write_file
+from eunoe.files import locked, write_file
 from eunoe.text.normalize import fingerprint
 
 _STATE_FILE: Final = "state.json"
@@ -158,7 +158,8 @@ def _lock(folder: Path, ticket: str) -> Iterator[None]:
             stack.enter_context(locked(folder / _LOCK_FILE, timeout=_LOCK_SECONDS))
         except ConflictError:
             raise ConflictError(f"the ticket {ticket} is being worked on by another process") from None
-        remove_dead_parts(folder)
+        for draft in (*folder.glob(f".{_STATE_FILE}.*"), *folder.glob(".run-*")):  # what a killed process was writing
+            draft.unlink(missing_ok=True)
         yield
 
 

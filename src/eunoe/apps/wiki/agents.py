@@ -12,7 +12,7 @@ from eunoe.apps.wiki.prompts import PAGE_PROMPT, STRUCTURE_PROMPT
 from eunoe.apps.wiki.structure import WikiStructure
 from eunoe.errors import LlmError, MissingPackageError
 from eunoe.hosts.langchain.final_text import is_page
-from eunoe.llm.lenient_json import read_json
+from eunoe.llm.structured import read_json
 from eunoe.memory import AsyncMemory, Memory
 
 try:

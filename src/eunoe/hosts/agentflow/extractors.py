@@ -11,7 +11,7 @@ from eunoe.form.statements import MIN_SCORE, is_secret, read_statement
 from eunoe.hosts.agentflow.framework import Message
 from eunoe.llm import load_llm
 from eunoe.llm.contract import Prompt
-from eunoe.llm.lenient_json import read_json
+from eunoe.llm.structured import read_json
 from eunoe.text.markup import escape_xml
 from eunoe.text.sentences import split_sentences
 
