@@ -190,7 +190,7 @@ def connect(url: str | None = None, key: str | None = None, *, timeout: float = 
         timeout: the seconds to wait for an answer.
         insecure: allow http:// to another machine. The key and all memories go there unencrypted.
     """
-    from eunoe.client.connection import connect
+    from eunoe.memory.remote import connect
 
     return connect(url, key, timeout=timeout, insecure=insecure)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from eunoe.embed.pending_vectors import PendingVectors
 from eunoe.embed.store_embedder import Progress, StoreEmbedder
-from eunoe.errors import EunoeError, NotFoundError, StoreBusyError, StoreError
+from eunoe.errors import ClosedError, EunoeError, NotFoundError, StoreBusyError, StoreError
 from eunoe.llm.models import MAX_CALLS, Models
 from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Atom, Bounds, Record, check_sources
@@ -25,7 +25,6 @@ from eunoe.model.message import Message
 from eunoe.model.result import BackupReport, CheckReport, ForgetReport, Hits, ImportReport, Lease, Receipt, Status
 from eunoe.model.scope import Scope, Scopes
 from eunoe.model.stream import Settings, Stream
-from eunoe.open_calls import OpenCalls
 from eunoe.records import atoms, incognito, message_log, streams
 from eunoe.records.access import AccessLog
 from eunoe.records.damage import renew_vectors
@@ -58,6 +57,38 @@ if TYPE_CHECKING:
     from eunoe.recall.request import RecallRequest
     from eunoe.recall.reranking import Reranker
     from eunoe.recall.search import Searcher
+
+
+class OpenCalls:
+    """The calls under way: none begins once it is closed, and closing waits for the others."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._count = 0
+        self._is_open = True
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._is_open:
+                raise ClosedError("this memory was closed: open it again")
+            self._count += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._count -= 1
+            if not self._is_open:
+                self._changed.notify_all()
+
+    def close(self) -> bool:
+        """Return True for the one that closed it."""
+        with self._changed:
+            if not self._is_open:
+                return False
+            self._is_open = False
+            self._changed.wait_for(lambda: self._count == 0)
+            return True
+
 
 T = TypeVar("T")
 

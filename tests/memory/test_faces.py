@@ -30,8 +30,8 @@ from eunoe.memory import (
     ScopedMemory,
     Streams,
     Summaries,
+    faces,
 )
-from eunoe.memory import asynchronous as faces
 from eunoe.model.arguments import parse_time
 from eunoe.model.result import Lease
 

@@ -19,10 +19,10 @@ from eunoe.cli.options import ExactOption, IdArgument, OffOption, RecipeOption, 
 from eunoe.errors import ConflictError, EunoeError
 from eunoe.model.arguments import CONTEXT_FORMATS, ContextFormat
 from eunoe.model.atom import Atom
+from eunoe.model.json import json_value
 from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Revision
-from eunoe.wire.encoding import json_value
 
 _MAX_SEARCHED_STREAMS: Final = 200
 """Streams that are searched for new atoms; an atom in another one is named by its id alone."""

@@ -94,7 +94,7 @@ def audit(
 
 @contextmanager
 def _open_state(call: Call, *, create: bool = False) -> Iterator[ServerState]:
-    from eunoe.client.local_files import LocalFiles
+    from eunoe.net.local_server import LocalFiles
     from eunoe.server.config import has_files
     from eunoe.server.state import ServerState
 

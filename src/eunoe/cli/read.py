@@ -31,9 +31,9 @@ from eunoe.cli.options import (
 )
 from eunoe.model.arguments import KINDS
 from eunoe.model.atom import Item
+from eunoe.model.json import json_value
 from eunoe.model.result import GraphReport, Neighbourhood, Status, Usage
 from eunoe.model.scope import Scope, ScopeLike
-from eunoe.wire.encoding import json_value
 
 _PAGE_SIZE: Final = 500
 _USAGE_COLUMNS: Final = ("operation", "model", "calls", "failed", "tokens in", "out", "seconds", "cost")

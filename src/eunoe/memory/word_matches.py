@@ -16,7 +16,7 @@ from eunoe.text.languages import detect_language
 from eunoe.text.normalize import normalize_name
 
 if TYPE_CHECKING:
-    from eunoe.memory.blocking import Memory
+    from eunoe.memory.memory import Memory
 
 _PAGE: Final = 1000
 _MAX_ALIKE: Final = 10

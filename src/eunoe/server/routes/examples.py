@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from eunoe.model.atom import Atom
+from eunoe.model.json import json_value
 from eunoe.model.message import Message
 from eunoe.model.result import (
     BackupReport,
@@ -29,7 +30,6 @@ from eunoe.model.result import (
 )
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Revision, Settings, Stream
-from eunoe.wire.encoding import json_value
 
 _TIME: Final = datetime(2026, 5, 7, 18, 30, tzinfo=UTC)
 _ANNA: Final = Scope(user="anna")

@@ -68,8 +68,8 @@ class ScriptedServer:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
-    monkeypatch.setattr("eunoe.client.transport._PAUSES_SECONDS", (0.001, 0.001))
-    monkeypatch.setattr("eunoe.client.transport._LONGEST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr("eunoe.net.transport._PAUSES_SECONDS", (0.001, 0.001))
+    monkeypatch.setattr("eunoe.net.transport._LONGEST_PAUSE_SECONDS", 0.001)
     server = ScriptedServer()
     yield server
     server.stop()

@@ -17,17 +17,17 @@ from tests.memory.test_faces import GROUPS, SCRIPT, arguments, embed, public_ver
 from tests.support.live_server import LiveServer
 
 import eunoe
-from eunoe.client.groups import (
+from eunoe.errors import AccessError, ClosedError, EunoeError, InputError, NotFoundError, ScopeError
+from eunoe.memory import Memory
+from eunoe.memory.remote import (
     RemoteAdmin,
     RemoteCorrections,
     RemoteGraph,
     RemoteLeases,
+    RemoteMemory,
     RemoteStreams,
     RemoteSummaries,
 )
-from eunoe.client.memory import RemoteMemory
-from eunoe.errors import AccessError, ClosedError, EunoeError, InputError, NotFoundError, ScopeError
-from eunoe.memory import Memory
 from eunoe.model.result import Lease
 from eunoe.server.config import ServerConfig
 
@@ -61,7 +61,7 @@ def remote(server: LiveServer) -> Iterator[Memory]:
 
 @pytest.mark.parametrize(("here", "there"), PAIRS)
 def test_no_verb_is_missing(here: type, there: type) -> None:
-    own = {name for each in there.__mro__ if each.__module__.startswith("eunoe.client") for name in vars(each)}
+    own = {name for each in there.__mro__ if each.__module__ == "eunoe.memory.remote" for name in vars(each)}
     assert public_verbs(here) - NOT_VERBS <= own
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from eunoe.model.atom import Atom, Item
+from eunoe.model.json import json_value, noun_of
 from eunoe.model.message import Message
 from eunoe.model.result import (
     CheckReport,
@@ -29,8 +30,6 @@ from eunoe.model.result import (
 )
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Revision, Settings, Stream
-from eunoe.wire.decoding import noun_of
-from eunoe.wire.encoding import json_value
 
 ANNA = Scope.of_pairs({"user": "a/b%", "user_id": "an old key"})
 NOW = datetime(2024, 5, 7, 18, 30, 0, 123456, tzinfo=UTC)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.client.test_typescript import CLIENT, ROOT, build, run_node
+from tests.server.test_typescript import CLIENT, ROOT, build, run_node
 from tests.support.live_server import LiveServer
 
 from eunoe.server.config import ServerConfig

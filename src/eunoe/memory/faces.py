@@ -1,27 +1,90 @@
-"""AsyncMemory: the same verbs, awaited. Each runs in a thread, so that none ever blocks the event loop."""
+"""AsyncMemory, ScopedMemory and AsyncScopedMemory: the same verbs awaited, bound to a scope, or both.
+
+Each awaited verb runs in a thread, so that none ever blocks the event loop.
+"""
 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from contextvars import copy_context
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, cast
 
 from eunoe.embed.contract import Embedder
 from eunoe.llm.contract import Llm
-from eunoe.memory.blocking import Memory
-from eunoe.memory.bound import BoundMemory, scoped_verb
 from eunoe.memory.changes import Watch
-from eunoe.memory.groups import Admin, Corrections, Graph, Streams, Summaries
-from eunoe.memory.leases import Leases
+from eunoe.memory.groups import Admin, Corrections, Graph, Leases, Streams, Summaries
+from eunoe.memory.memory import Memory
 from eunoe.model.arguments import RIGHTS, Right
 from eunoe.model.result import Lease
-from eunoe.model.scope import ScopeLike, Scopes
+from eunoe.model.scope import Scope, ScopeLike, Scopes
 
 P = ParamSpec("P")
 R = TypeVar("R")
+M = TypeVar("M")
+
+
+class BoundMemory(Generic[M]):
+    """A memory and a scope. It is immutable and holds nothing else."""
+
+    __slots__ = ("memory", "scope")
+
+    memory: M
+    scope: Scope
+
+    def __init__(self, memory: M, scope: Scope) -> None:
+        object.__setattr__(self, "memory", memory)
+        object.__setattr__(self, "scope", scope)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a bound memory cannot be changed: bind another one with at()")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a bound memory cannot be changed")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.memory is self.memory and other.scope == self.scope
+
+    def __hash__(self) -> int:
+        return hash((id(self.memory), self.scope))
+
+    def __copy__(self) -> Self:
+        return self
+
+    def at(self, **keys: str | int) -> Self:
+        """Bind to the same scope with more keys."""
+        return type(self)(self.memory, self.scope.extended(keys))
+
+    def restricted(self, tenant: str = "", scopes: Scopes = (), rights: Iterable[Right] = RIGHTS) -> Self:
+        """Bind the same scope of a memory that is restricted so; see `Memory.restricted`."""
+        memory: Any = self.memory
+        return type(self)(memory.restricted(tenant, scopes, rights), self.scope)
+
+    def __repr__(self) -> str:
+        return f"{self.memory!r}.at({self.scope.text!r})"
+
+
+def scoped_verb(verb: Callable[Concatenate[Any, Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """Return the verb of a memory, plain or async, for one that is bound to a scope."""
+    name = verb.__name__
+
+    def call(self: BoundMemory[Any], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return cast("R", getattr(self.memory, name)(self.scope, *args, **kwargs))
+
+    async def call_async(self: BoundMemory[Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
+        return await getattr(self.memory, name)(self.scope, *args, **kwargs)
+
+    bound: Any = wraps(verb)(call_async if inspect.iscoroutinefunction(verb) else call)
+    signature = inspect.signature(verb)
+    kept = [parameter for name, parameter in signature.parameters.items() if name != "scope"]
+    bound.__signature__ = signature.replace(parameters=kept)
+    return cast("Callable[Concatenate[Any, P], R]", bound)
+
+
 B = TypeVar("B")
 B_co = TypeVar("B_co", covariant=True)
 
@@ -295,3 +358,30 @@ class AsyncScopedMemory(BoundMemory[AsyncMemory]):
     preview = scoped_verb(AsyncMemory.preview)
     forget = scoped_verb(AsyncMemory.forget)
     form = scoped_verb(AsyncMemory.form)
+
+
+class ScopedMemory(BoundMemory[Memory]):
+    """The everyday verbs of a memory, bound to one scope."""
+
+    __slots__ = ()
+
+    observe = scoped_verb(Memory.observe)
+    remember = scoped_verb(Memory.remember)
+    remember_many = scoped_verb(Memory.remember_many)
+    recall = scoped_verb(Memory.recall)
+    context = scoped_verb(Memory.context)
+    look_up = scoped_verb(Memory.look_up)
+    get = scoped_verb(Memory.get)
+    get_many = scoped_verb(Memory.get_many)
+    list = scoped_verb(Memory.list)
+    view = scoped_verb(Memory.view)
+    by_files = scoped_verb(Memory.by_files)
+    history = scoped_verb(Memory.history)
+    update = scoped_verb(Memory.update)
+    expire = scoped_verb(Memory.expire)
+    retract = scoped_verb(Memory.retract)
+    pin = scoped_verb(Memory.pin)
+    review = scoped_verb(Memory.review)
+    preview = scoped_verb(Memory.preview)
+    forget = scoped_verb(Memory.forget)
+    form = scoped_verb(Memory.form)

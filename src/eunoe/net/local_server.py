@@ -1,4 +1,4 @@
-"""Find the server that runs on a store of this machine, and make sure that it is that one.
+"""What this machine says where nobody says it: the server that runs on a store, and whose memory is meant.
 
 Another process may have taken the port of a server that was killed. So the one found first has to prove that it knows
 the store's token; only then is the token sent to it.
@@ -6,20 +6,40 @@ the store's token; only then is the token sent to it.
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import hmac
 import json
 import os
 import secrets
 import socket
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
-from eunoe.client.address import Address
-from eunoe.client.local_files import LocalFiles
 from eunoe.errors import EunoeError
+from eunoe.model.scope import Scope
+from eunoe.net.transport import Address
 from eunoe.store.paths import store_path
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFiles:
+    """Where they lie."""
+
+    state: Path
+    """What the server keeps of its own: keys, audit, jobs."""
+    token: Path
+    """The token of whoever owns the store."""
+    address: Path
+    """Where the server listens, as long as it runs."""
+
+    @classmethod
+    def beside(cls, store: str | Path) -> LocalFiles:
+        path = Path(store)
+        return cls(*(path.with_suffix(suffix) for suffix in (".server.db", ".token", ".server.json")))
+
 
 _PATIENCE_SECONDS: Final = 0.2
 """For connection and answer together. Whoever looks for a server can do without one."""
@@ -98,3 +118,13 @@ def _receive(connection: socket.socket, deadline: float) -> bytes:
             raise TimeoutError
         parts.append(part)
     raise ValueError("the answer is too long")
+
+
+SCOPE_VARIABLE: Final = "EUNOE_SCOPE"
+
+
+def default_scope() -> Scope:
+    """The scope that the environment names, else the one of who is logged in."""
+    if text := os.environ.get(SCOPE_VARIABLE):
+        return Scope.parse(text)
+    return Scope(user=getpass.getuser())

@@ -17,9 +17,8 @@ import pytest
 from tests.support.live_server import LiveServer
 
 import eunoe
-from eunoe.client import find_local_server
-from eunoe.client.local_files import LocalFiles
 from eunoe.errors import InputError, RemoteError
+from eunoe.net.local_server import LocalFiles, find_local_server
 from eunoe.server.config import ServerConfig
 
 TOKEN = "the-token-of-the-owner"
