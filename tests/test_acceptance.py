@@ -31,10 +31,9 @@ from eunoe.model.result import Context, FormReport, Hits, ImportReport, Receipt
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Revision
 from eunoe.model.turn import read_turns
-from eunoe.records.fingerprints import look_alike_identity
+from eunoe.records.identity import look_alike_identity
 from eunoe.records.scrubbing import scrub_if_due
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
+from eunoe.store.contract import ItemQuery, Store
 from eunoe.text.tokens import token_count
 
 pytestmark = pytest.mark.remote

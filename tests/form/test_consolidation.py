@@ -22,8 +22,8 @@ from eunoe.llm.contract import CutAnswerError, DeclinedError, PromptTooLongError
 from eunoe.model.arguments import parse_time, utc_now
 from eunoe.model.scope import Scope
 from eunoe.records import revisions
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Absorption, Lease
+from eunoe.store.contract import ItemQuery
+from eunoe.store.schema import Absorption, Lease
 
 LONG_AGO = parse_time("2001-01-01")
 SYSTEM = load_prompt("summary").system

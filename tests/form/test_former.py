@@ -24,8 +24,8 @@ from eunoe.memory import Memory
 from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
 from eunoe.records import leases
+from eunoe.store.schema import Job, Lease
 from eunoe.store.sqlite import SqliteStore
-from eunoe.store.tables import Job, Lease
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 GROUP = Scope(agent="cook", session="s2")

@@ -30,9 +30,9 @@ from eunoe.model.atom import source_place
 from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
 from eunoe.records import revisions
-from eunoe.records.sessions import load_session
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Absorption, Job, RevisionRecord
+from eunoe.records.log import load_session
+from eunoe.store.contract import ItemQuery
+from eunoe.store.schema import Absorption, Job, RevisionRecord
 
 TALKS = {name: Scope(agent="cook", session=f"s{name}", user=name) for name in ("anna", "ben")}
 GROUP = Scope(agent="cook", session="group")

@@ -20,7 +20,7 @@ from eunoe.model.scope import Scope
 from eunoe.model.turn import Turn
 from eunoe.records.insertion import VectorBatch, pack_vectors
 from eunoe.records.revisions import unabsorbed
-from eunoe.store.tables import Absorption
+from eunoe.store.schema import Absorption
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from eunoe.model.arguments import check_text, from_micros, normalize_path, parse
 from eunoe.model.message import Message, parse_message
 from eunoe.model.result import ImportReport, Receipt
 from eunoe.model.scope import Scope, parse_scopes
-from eunoe.records.ids import new_ids
+from eunoe.records.identity import new_ids
 from eunoe.text.normalize import fingerprint, normalize
 from eunoe.text.tokens import token_count
 

@@ -24,7 +24,7 @@ from eunoe.recall.conversation_recall import parse_lookup_request
 from eunoe.recall.ranking_recipes import RECIPES
 from eunoe.recall.recalled_context import shown_threshold
 from eunoe.recall.static_context import StaticContext, StaticContextCache, StreamSection
-from eunoe.store.tables import StreamLink
+from eunoe.store.schema import StreamLink
 from eunoe.text.tokens import token_count
 
 ANNA = "agent=cook/user=anna"

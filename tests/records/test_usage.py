@@ -13,7 +13,7 @@ from eunoe.llm.contract import Prompt, Reply, ScriptedLlm
 from eunoe.llm.models import MAX_CALLS
 from eunoe.model.arguments import utc_now
 from eunoe.model.result import ModelCall
-from eunoe.records.usage import UsageLog
+from eunoe.records.counters import UsageLog
 from eunoe.store.temporary import TemporaryStore
 
 TALK = "session=s1/user=anna"

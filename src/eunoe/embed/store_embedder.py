@@ -16,8 +16,7 @@ from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchErr
 from eunoe.model.atom import Record
 from eunoe.model.result import Reembedding
 from eunoe.records.insertion import NO_MODEL, VectorBatch, VectorKey, pack_vectors
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
+from eunoe.store.contract import ItemQuery, Store
 from eunoe.text.normalize import one_line
 from eunoe.text.parts import split_into_parts
 

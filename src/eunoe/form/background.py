@@ -18,7 +18,7 @@ from eunoe.model.scope import Scope
 
 if TYPE_CHECKING:
     from eunoe.form.former import Former
-    from eunoe.records.sessions import Formation
+    from eunoe.records.log import Formation
 
 Reason = Literal["due", "idle", "ended", "next"]
 """Why a conversation is looked at: enough was said, nothing was said for a while, the memory is closed, or it is the

@@ -21,9 +21,8 @@ from eunoe.records import leases
 from eunoe.records.revisions import ancestry, commit_revision, forgotten_parts, load_summary, unabsorbed
 from eunoe.records.streams import SettingsReader
 from eunoe.records.summaries import is_summary_due, keeps_summary
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Lease, RevisionRecord, StreamState, SummaryState
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import Lease, RevisionRecord, StreamState, SummaryState
 from eunoe.text.sentences import cut_to_words
 
 _MAX_ROUNDS = 4

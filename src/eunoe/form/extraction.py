@@ -30,9 +30,9 @@ from eunoe.net.endpoint import EndpointError
 from eunoe.recall.ranking_recipes import RECIPES
 from eunoe.recall.request import Filter, RecallRequest
 from eunoe.recall.search import Searcher
+from eunoe.records.corrections import LikeSentences
 from eunoe.records.insertion import Floats
-from eunoe.records.like_sentences import LikeSentences
-from eunoe.store.tables import Job, StreamState
+from eunoe.store.schema import Job, StreamState
 
 _MAX_KNOWN = 40
 _MAX_KNOWN_PER_STREAM = 10

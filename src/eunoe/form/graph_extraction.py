@@ -21,9 +21,8 @@ from eunoe.llm.structured import ask_structured
 from eunoe.model.atom import Record
 from eunoe.model.result import GraphReport, PassageGraph, Triple
 from eunoe.model.scope import Scope
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import PassageGraphRecord, StreamState
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import PassageGraphRecord, StreamState
 from eunoe.text.entities import entity_key
 from eunoe.text.markup import escape_xml
 from eunoe.text.normalize import fingerprint

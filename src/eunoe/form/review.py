@@ -24,9 +24,8 @@ from eunoe.records.versions import (
     split_rivals,
     stored_receipt,
 )
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Absorption, StreamState
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import Absorption, StreamState
 
 
 def review_atoms(store: Store, scope: Scope, ids: Sequence[str], keep: bool) -> list[Receipt]:

@@ -4,7 +4,7 @@ from eunoe.memory.changes import Change
 from eunoe.memory.faces import AsyncMemory, AsyncScopedMemory, ScopedMemory
 from eunoe.memory.groups import Admin, Corrections, Graph, Leases, Streams, Summaries
 from eunoe.memory.memory import Memory
-from eunoe.records.ids import repeatable
+from eunoe.records.identity import repeatable
 from eunoe.records.leases import lease_seconds
 from eunoe.store.location import restore
 from eunoe.store.output_file import check_no_store, open_output

@@ -13,8 +13,8 @@ from eunoe.model.result import Context, Hit, Hits, Page
 from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_keys, parse_scopes
 from eunoe.model.stream import MODEL_SETTINGS
 from eunoe.model.turn import user_named_by
-from eunoe.records.sessions import is_user_name
-from eunoe.store.tables import Tombstone
+from eunoe.records.log import is_user_name
+from eunoe.store.schema import Tombstone
 from eunoe.transfer.lines import ItemLine, ScopedLine, SessionLine, SettingsLine
 
 T = TypeVar("T")

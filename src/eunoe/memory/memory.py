@@ -55,12 +55,11 @@ from eunoe.model.result import (
 )
 from eunoe.model.scope import Scope, ScopeLike, Scopes, check_users
 from eunoe.model.turn import user_named_by
-from eunoe.records.expiry import expire_atoms
+from eunoe.records.atoms import expire_atoms
 from eunoe.records.forgetting import ByIds, ByPerson, Everything, Selection
-from eunoe.records.pages import Choice, list_page, recent_page
-from eunoe.records.reading import find_history, find_item, find_items, find_place
-from eunoe.records.retraction import retract_messages
-from eunoe.store.query import ItemQuery
+from eunoe.records.log import retract_messages
+from eunoe.records.reading import Choice, find_history, find_item, find_items, find_place, list_page, recent_page
+from eunoe.store.contract import ItemQuery
 
 if TYPE_CHECKING:
     from eunoe.memory.faces import ScopedMemory

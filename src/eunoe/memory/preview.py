@@ -17,14 +17,12 @@ from eunoe.model.message import Message
 from eunoe.model.result import PassedOver, Preview
 from eunoe.model.scope import Scope
 from eunoe.model.turn import FORMER, SILENT_ROLES, TOOL_ROLES
-from eunoe.records.fingerprints import tombstone_identities
-from eunoe.records.incognito import incognito_places
+from eunoe.records.identity import tombstone_identities
 from eunoe.records.jobs import job_messages
-from eunoe.records.sessions import load_session, log_after
-from eunoe.records.streams import changed_presets, load_presets, save_preset
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Job, SettingsRecord
+from eunoe.records.log import load_session, log_after
+from eunoe.records.streams import changed_presets, incognito_places, load_presets, save_preset
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import Job, SettingsRecord
 from eunoe.store.temporary import TemporaryStore
 
 _TOOL: Final = "it is what a tool gave back, not what somebody said"

@@ -47,7 +47,7 @@ from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_scopes
 from eunoe.model.stream import Revision, Settings, Stream
 from eunoe.net.local_server import find_local_server
 from eunoe.net.transport import Address, Transport, hold, plain_arguments
-from eunoe.transfer.batches import open_lines
+from eunoe.transfer.importing import open_lines
 
 _PAGE_ITEMS: Final = 500
 """What a server gives at once, if it is not set up otherwise."""

@@ -21,9 +21,9 @@ from eunoe.recall.search import Searcher
 from eunoe.recall.sentences import Sentences
 from eunoe.recall.static_context import StaticContext, StaticContextCache, read_sections
 from eunoe.recall.static_rendering import ValueOf, render_rest, render_static
-from eunoe.records.access import AccessLog
-from eunoe.records.damage import stream_notes
-from eunoe.store.query import ItemQuery
+from eunoe.records.counters import AccessLog
+from eunoe.records.streams import stream_notes
+from eunoe.store.contract import ItemQuery
 from eunoe.text.tokens import text_width, token_count
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from eunoe.recall.ranking_recipes import Recipe, divide_budget
 from eunoe.recall.recalled_context import lookup_request, shown_threshold
 from eunoe.recall.request import RecipeLike, find_recipe
 from eunoe.recall.search import Searcher
-from eunoe.records.access import AccessLog
+from eunoe.records.counters import AccessLog
 
 _SPARE: Final = 20
 _MAX_LIMIT: Final = 2**31

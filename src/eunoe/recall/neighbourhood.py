@@ -18,9 +18,8 @@ from eunoe.model.result import Entity, GraphSize, Link, Mention, Neighbourhood, 
 from eunoe.model.scope import Scope
 from eunoe.recall.request import NO_FILTER
 from eunoe.recall.shown_names import ShownNames
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import PassageGraphRecord
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import PassageGraphRecord
 from eunoe.text.entities import entity_key, title_keys, usual_key
 from eunoe.text.similar_names import find_similar_names
 

@@ -35,7 +35,7 @@ from eunoe.recall.request import DEFAULT_LIMIT, Filter, RecallRequest
 from eunoe.recall.search import Searcher, SearchResult, find_quoted, messages_by_place
 from eunoe.recall.sentences import Sentences
 from eunoe.recall.static_context import Note, StaticContext, note_of
-from eunoe.store.query import ItemQuery
+from eunoe.store.contract import ItemQuery
 from eunoe.text.normalize import normalize
 from eunoe.text.parts import LONG_TEXT_WORDS
 from eunoe.text.tokens import CHARACTERS_PER_TOKEN, text_width

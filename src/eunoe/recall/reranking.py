@@ -20,8 +20,7 @@ from eunoe.recall.ranking import Candidate
 from eunoe.recall.ranking_recipes import RerankSettings
 from eunoe.recall.reading_pace import ReadingPace
 from eunoe.recall.request import Filter
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
+from eunoe.store.contract import ItemQuery, Store
 from eunoe.text.parts import split_into_parts
 
 WORDS_BEFORE: Final = 12

@@ -22,9 +22,8 @@ from eunoe.recall.query import Synonyms, without_names
 from eunoe.recall.ranking import Candidate, find_candidates
 from eunoe.recall.request import RecallRequest
 from eunoe.recall.reranking import Reranker, read_passages
-from eunoe.records.damage import damage_notes
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
+from eunoe.records.streams import damage_notes
+from eunoe.store.contract import ItemQuery, Store
 from eunoe.text.tokens import token_count
 
 _PAGE_SIZE: Final = 50

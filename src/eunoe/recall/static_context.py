@@ -14,9 +14,8 @@ from eunoe.model.scope import Scope
 from eunoe.model.stream import Revision, Target
 from eunoe.recall.audience import Audience, layer_of
 from eunoe.records.revisions import current_revision, unabsorbed, unabsorbed_count
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Absorption, StreamState
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import Absorption, StreamState
 from eunoe.text.normalize import normalize
 from eunoe.text.third_person import third_person
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eunoe.model.atom import Record, source_place
 from eunoe.store.contract import Store
-from eunoe.store.tables import StreamLink, StreamState
+from eunoe.store.schema import StreamLink, StreamState
 
 NO_MODEL: Final = "none"
 """The name of the model of a store that keeps no vectors."""

@@ -27,8 +27,8 @@ from eunoe.model.atom import Record, unique_supports
 from eunoe.model.message import role_named
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Settings
-from eunoe.records.fingerprints import atom_identity, id_identity, topic_of
-from eunoe.store.tables import AccessCount, RevisionRecord, Tombstone
+from eunoe.records.identity import atom_identity, id_identity, topic_of
+from eunoe.store.schema import AccessCount, RevisionRecord, Tombstone
 
 FORMAT: Final = 2
 

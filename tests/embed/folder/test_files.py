@@ -21,7 +21,8 @@ from tests.embed.folder.models import (
     xlm_roberta,
 )
 
-from eunoe.embed import FolderEncoder, absolute_spec, load_embedder
+from eunoe.embed import absolute_spec, load_embedder
+from eunoe.embed.folder import FolderEncoder
 from eunoe.errors import EmbedderError
 
 

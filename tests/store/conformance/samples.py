@@ -8,10 +8,9 @@ from typing import Any, Final, TypeVar
 
 from eunoe.model.atom import Record
 from eunoe.model.scope import Scope, ScopeLike
-from eunoe.store import tables
-from eunoe.store.contract import IndexRow, Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import TABLES, Lease, StreamState, Tombstone
+from eunoe.store import schema
+from eunoe.store.contract import IndexRow, ItemQuery, Store
+from eunoe.store.schema import TABLES, Lease, StreamState, Tombstone
 
 Opener = Callable[[], Store]
 T = TypeVar("T")
@@ -58,19 +57,19 @@ def table_records(fact: Record, word: str = "first") -> list[Any]:
     stream, number = fact.stream, len(word)
     lease = Lease(word, NOW, number, NOW, f"error {word}")
     return [
-        tables.SettingsRecord(stream, word, {"ä": [number, {"deep": None}]}),
-        tables.SessionState(stream, 3, number, 2.5, NOW, (word, "Änna")),
-        tables.Job(stream, 5, 9, lease),
-        tables.LeaseRecord(stream, "chunk 1", {"first": word}, lease),
-        tables.SummaryState(stream, 3, number, True, lease),
-        tables.RevisionRecord(stream, 2, 1, word, (word, "ö"), "hand", NOW),
-        tables.Absorption(stream, fact.id, number),
-        tables.StreamLink(stream, stream),
-        tables.PassageGraphRecord(fact.seq, word.encode(), word, "{}"),
-        tables.AccessCount(fact.seq, number, NOW),
-        tables.UsageRecord("form", fact.id, number, cost=0.5),
-        tables.CallRecord(fact.seq, "form", word, "user=anna", NOW, number, 3, 4, 0.5, ""),
-        tables.IncognitoMark(fact.identity),
+        schema.SettingsRecord(stream, word, {"ä": [number, {"deep": None}]}),
+        schema.SessionState(stream, 3, number, 2.5, NOW, (word, "Änna")),
+        schema.Job(stream, 5, 9, lease),
+        schema.LeaseRecord(stream, "chunk 1", {"first": word}, lease),
+        schema.SummaryState(stream, 3, number, True, lease),
+        schema.RevisionRecord(stream, 2, 1, word, (word, "ö"), "hand", NOW),
+        schema.Absorption(stream, fact.id, number),
+        schema.StreamLink(stream, stream),
+        schema.PassageGraphRecord(fact.seq, word.encode(), word, "{}"),
+        schema.AccessCount(fact.seq, number, NOW),
+        schema.UsageRecord("form", fact.id, number, cost=0.5),
+        schema.CallRecord(fact.seq, "form", word, "user=anna", NOW, number, 3, 4, 0.5, ""),
+        schema.IncognitoMark(fact.identity),
     ]
 
 

@@ -7,7 +7,9 @@ process on the same file is closed.
 
 import os
 import re
+import sys
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,7 +17,57 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from eunoe.store.file_lock import lock_shared
+from eunoe.errors import StoreBusyError
+
+if sys.platform != "win32":
+    import fcntl
+
+_LOCK_BYTE: Final = 0x40000000 + 512
+"""Behind those that SQLite locks, on the page that it keeps free for them."""
+_POLL_SECONDS: Final = 0.01
+
+
+@contextmanager
+def lock_shared(file: BinaryIO, seconds: float) -> Iterator[None]:
+    """Keep an open file from being replaced."""
+    if sys.platform == "win32":  # it replaces no file that is open
+        yield
+        return
+    with _lock(file, fcntl.LOCK_SH, seconds):
+        yield
+
+
+@contextmanager
+def lock_alone(file: BinaryIO, seconds: float) -> Iterator[None]:
+    """Keep every process from opening connections to an open file."""
+    if sys.platform == "win32":
+        yield
+        return
+    with _lock(file, fcntl.LOCK_EX, seconds):
+        yield
+
+
+if sys.platform != "win32":
+
+    @contextmanager
+    def _lock(file: BinaryIO, mode: int, seconds: float) -> Iterator[None]:
+        deadline = time.monotonic() + seconds
+        while not _try_lock(file, mode):
+            if time.monotonic() > deadline:
+                raise StoreBusyError(f"{file.name} is opened or replaced by another process: try again when it is done")
+            time.sleep(_POLL_SECONDS)
+        try:
+            yield
+        finally:
+            fcntl.lockf(file, fcntl.LOCK_UN, 1, _LOCK_BYTE)
+
+    def _try_lock(file: BinaryIO, mode: int) -> bool:
+        try:
+            fcntl.lockf(file, mode | fcntl.LOCK_NB, 1, _LOCK_BYTE)
+        except (BlockingIOError, PermissionError):  # POSIX allows either
+            return False
+        return True
+
 
 FileKey = tuple[int, int]
 """The device and the inode of a file."""
@@ -44,13 +96,13 @@ class _Handle:
     """Held by the thread that holds the file lock: the system gives that to a process, not to a thread."""
 
 
-_lock = threading.Lock()
+_handles_lock = threading.Lock()
 _handles: dict[FileKey, _Handle] = {}
 
 
 def hold(path: Path) -> FileKey:
     """Note that a store on this file is open."""
-    with _lock:
+    with _handles_lock:
         key = file_key(os.stat(path))
         if key not in _handles:
             file = path.open("rb", buffering=0)
@@ -61,7 +113,7 @@ def hold(path: Path) -> FileKey:
 
 
 def release(key: FileKey) -> None:
-    with _lock:
+    with _handles_lock:
         handle = _handles[key]
         handle.stores -= 1
         if not handle.stores:
@@ -72,7 +124,7 @@ def release(key: FileKey) -> None:
 @contextmanager
 def in_place(key: FileKey, seconds: float) -> Iterator[None]:
     """Keep a held file from being replaced while a connection to it is opened."""
-    with _lock:
+    with _handles_lock:
         handle = _handles[key]
     with handle.opener, lock_shared(handle.file, seconds):
         yield
@@ -89,13 +141,13 @@ def is_held(key: FileKey) -> bool:
 
 def file_stat(key: FileKey) -> os.stat_result:
     """What the system knows of a held file, whatever became of its name."""
-    with _lock:
+    with _handles_lock:
         return os.fstat(_handles[key].file.fileno())
 
 
 def read_start(key: FileKey, size: int) -> bytes:
     """Read the first bytes of a held file."""
-    with _lock:
+    with _handles_lock:
         return os.pread(_handles[key].file.fileno(), size, 0)
 
 
@@ -103,7 +155,7 @@ def read_blocks(key: FileKey) -> Iterator[bytes]:
     """Read a held file, in blocks of whole pages."""
     start = 0
     while True:
-        with _lock:
+        with _handles_lock:
             handle = _handles[key]
             handle.file.seek(start)
             block = handle.file.read(BLOCK_BYTES)

@@ -5,12 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-
-from eunoe.errors import StoreError
-from eunoe.model.arguments import ATOM_KINDS, KINDS, from_micros, to_micros
-from eunoe.model.scope import Scope
-from eunoe.store.conditions import MAX_PARAMETERS
-from eunoe.store.conformance.samples import (
+from tests.store.conformance.samples import (
     ANNA,
     BEN,
     NOW,
@@ -20,9 +15,13 @@ from eunoe.store.conformance.samples import (
     seqs_of,
     tombstone,
 )
-from eunoe.store.contract import IndexRow, Store, all_items, all_streams
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Absorption, PassageGraphRecord
+
+from eunoe.errors import StoreError
+from eunoe.model.arguments import ATOM_KINDS, KINDS, from_micros, to_micros
+from eunoe.model.scope import Scope
+from eunoe.store.contract import IndexRow, ItemQuery, Store, all_items, all_streams
+from eunoe.store.schema import Absorption, PassageGraphRecord
+from eunoe.store.statements import MAX_PARAMETERS
 
 _LIST_SIZE = 2 * MAX_PARAMETERS + 1
 

@@ -16,11 +16,9 @@ from eunoe.errors import DamagedStoreError
 from eunoe.model.atom import Record
 from eunoe.model.result import CheckReport, Damage
 from eunoe.store.codec import CHECKSUM, Table, find_damaged
-from eunoe.store.conditions import Condition
-from eunoe.store.contract import RowMark
-from eunoe.store.query import ItemQuery
-from eunoe.store.statements import Statements
-from eunoe.store.tables import ALL_TABLES, ITEMS, STREAM_TABLES, STREAMS
+from eunoe.store.contract import ItemQuery, RowMark
+from eunoe.store.schema import ALL_TABLES, ITEMS, STREAM_TABLES, STREAMS
+from eunoe.store.statements import Condition, Statements
 
 Progress = Callable[[int], None]
 Row = tuple[Any, ...]

@@ -1,4 +1,4 @@
-"""The suite that shows that a store keeps the contract. It needs pytest, which nothing else in the package does.
+"""The suite that shows that a store keeps the contract.
 
 Run it on a store by naming how it is opened:
 
@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 import pytest
+from tests.store.conformance.items import ItemConformance
+from tests.store.conformance.samples import Opener, insert_facts, new_fact
+from tests.store.conformance.tables import TableConformance
+from tests.store.conformance.transactions import TransactionConformance
 
-from eunoe.store.conformance.items import ItemConformance
-from eunoe.store.conformance.samples import Opener, insert_facts, new_fact
-from eunoe.store.conformance.tables import TableConformance
-from eunoe.store.conformance.transactions import TransactionConformance
 from eunoe.store.contract import Store
 
 __all__ = ["Opener", "StoreConformance", "insert_facts", "new_fact"]

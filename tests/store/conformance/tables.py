@@ -4,9 +4,7 @@ import random
 from datetime import timedelta
 from operator import attrgetter
 
-from eunoe.model.scope import Scope
-from eunoe.store.conditions import MAX_PARAMETERS
-from eunoe.store.conformance.samples import (
+from tests.store.conformance.samples import (
     ANNA,
     BEN,
     NOW,
@@ -16,8 +14,10 @@ from eunoe.store.conformance.samples import (
     table_records,
     tombstone,
 )
+
+from eunoe.model.scope import Scope
 from eunoe.store.contract import Counts, Store
-from eunoe.store.tables import (
+from eunoe.store.schema import (
     TABLES,
     AccessCount,
     CallRecord,
@@ -30,6 +30,7 @@ from eunoe.store.tables import (
     SummaryState,
     UsageRecord,
 )
+from eunoe.store.statements import MAX_PARAMETERS
 
 _MINUTE = timedelta(minutes=1)
 

@@ -6,11 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 
 import pytest
-
-from eunoe.errors import StoreBusyError, StoreError
-from eunoe.model.atom import Record
-from eunoe.model.scope import Scope
-from eunoe.store.conformance.samples import (
+from tests.store.conformance.samples import (
     ANNA,
     BEN,
     NOW,
@@ -23,9 +19,12 @@ from eunoe.store.conformance.samples import (
     table_records,
     tombstone,
 )
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import AccessCount, UsageRecord
+
+from eunoe.errors import StoreBusyError, StoreError
+from eunoe.model.atom import Record
+from eunoe.model.scope import Scope
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import AccessCount, UsageRecord
 
 
 class _Stop(Exception):
