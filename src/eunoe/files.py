@@ -40,16 +40,16 @@ def replacing(path: Path, *, mode: int = NEW_FILE_MODE, sync: bool = True) -> It
     remove_dead_parts(path.parent, path.name)
     part = _part_of(path)
     kept = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
-    number = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, NEW_FILE_MODE if kept is not None else mode)
+    first = NEW_FILE_MODE if kept is not None else mode
     try:
-        with open(number, "w+b") as file:
-            _try_lock(number)
+        with open(part, "x+b", opener=lambda path, flags: os.open(path, flags, first)) as file:
+            _try_lock(file.fileno())
             yield file
             file.flush()
             if kept is not None:
                 os.chmod(part, kept)
             if sync:
-                os.fsync(number)
+                os.fsync(file.fileno())
             if sys.platform == "win32":  # no open file is replaced there
                 file.close()
             os.replace(part, path)
@@ -70,7 +70,7 @@ def create_once(path: Path, content: bytes, mode: int = NEW_FILE_MODE) -> bool:
     """Make a file with all its content; return False if another was there, or somebody was first."""
     part = _part_of(path)
     try:
-        with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode), "wb") as file:
+        with open(part, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
             file.write(content)
         os.link(part, path)
     except FileExistsError:
