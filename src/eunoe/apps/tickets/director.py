@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from eunoe.apps.tickets.excerpt import clip
+from eunoe.apps.tickets.redaction import clip
 from eunoe.apps.tickets.state import DirectorUsage, RecalledMemory, Step
 from eunoe.apps.tickets.ticket import Ticket
 from eunoe.errors import LlmError
