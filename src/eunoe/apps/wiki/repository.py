@@ -11,7 +11,7 @@ from eunoe.apps.wiki.memory_model import MEMORY_TYPES, MemoryType, RepositoryId,
 from eunoe.apps.wiki.parts import part_ids
 from eunoe.apps.wiki.path_patterns import matches_any
 from eunoe.errors import InputError, NotFoundError
-from eunoe.hosts.default_store import default_memory
+from eunoe.hosts.common import default_memory
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.atom import Atom
 from eunoe.model.hit import Hit

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from eunoe.errors import InputError
 from eunoe.hosts.chats.conversation import Conversation
 from eunoe.hosts.chats.plain import read_message
-from eunoe.hosts.problems import Problems
+from eunoe.hosts.common import Problems
 
 _HEADER: Final = b"SQLite format 3\x00"
 

@@ -23,8 +23,8 @@ from eunoe.apps.projects.hipporag_folders import (
     project_folders,
 )
 from eunoe.errors import InputError
+from eunoe.hosts.common import Problems
 from eunoe.hosts.hipporag.chunks import CHUNK, keep_described
-from eunoe.hosts.problems import Problems
 from eunoe.model.scope import Scope
 from eunoe.model.validation import check_text
 from eunoe.text.normalize import replace_surrogates

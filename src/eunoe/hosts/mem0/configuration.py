@@ -11,7 +11,7 @@ from typing import Any, Final
 import eunoe
 from eunoe.embed.openai import OpenAIEmbedder
 from eunoe.errors import InputError
-from eunoe.hosts.default_store import default_memory
+from eunoe.hosts.common import default_memory
 from eunoe.hosts.mem0.options import OPTIONS, check_options
 from eunoe.llm.anthropic import AnthropicLlm
 from eunoe.llm.openai import OpenAILlm
