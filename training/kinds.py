@@ -33,7 +33,7 @@ from eunoe.form.kind_model import (
     load_kind_model,
     to_probabilities,
 )
-from eunoe.model.choices import KEPT_KINDS, TURN_KINDS
+from eunoe.model.arguments import KEPT_KINDS, TURN_KINDS
 
 KIND_WEIGHTS = (6.0, 4.0, 1.6, 3.0, 1.5)
 """How much each block of features counts in a distance when kinds are told apart."""

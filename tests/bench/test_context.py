@@ -11,11 +11,10 @@ from eunoe.bench.context import ContextAnswer, context_figures, holds_gold, run_
 from eunoe.bench.conversations import join_turns, load_conversations
 from eunoe.cli.app import run
 from eunoe.errors import InputError
-from eunoe.model.context import Context
-from eunoe.model.hit import Hit
-from eunoe.model.record import Record
+from eunoe.model.arguments import utc_now
+from eunoe.model.atom import Record
+from eunoe.model.result import Context, Hit
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 from eunoe.text.tokens import token_count
 
 BOILER = "My boiler broke."

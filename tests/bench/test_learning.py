@@ -17,7 +17,7 @@ from eunoe.cli.app import run
 from eunoe.errors import InputError
 from eunoe.form.kind_model import Judgement
 from eunoe.form.turn_reading import TurnReading
-from eunoe.model.choices import KEPT_KINDS, TURN_KINDS
+from eunoe.model.arguments import KEPT_KINDS, TURN_KINDS
 from eunoe.model.turn import Turn
 
 ALLERGY, ORDER = "I am allergic to peanuts.", "From now on always answer me in German."

@@ -21,7 +21,7 @@ from eunoe.embed.replaced_models import REPLACED
 from eunoe.engine import Engine
 from eunoe.errors import EmbedderError, ModelMismatchError
 from eunoe.memory import Memory
-from eunoe.model.report import Reembedding
+from eunoe.model.result import Reembedding
 
 ANNA, BEN = "user=anna", "user=ben"
 ROOT = Path(__file__).parents[2]

@@ -24,7 +24,7 @@ from eunoe.form.proposal import Proposal
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory
-from eunoe.model.report import FormReport
+from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
 
 TALK = Scope(agent="cook", session="s1", user="anna")

@@ -10,9 +10,8 @@ from eunoe.form.numbers import all_values, find_numbers
 from eunoe.form.readership import shows_beside
 from eunoe.form.relative_days import add_dates
 from eunoe.form.turn_evidence import TurnEvidence
-from eunoe.model.presets import PRESETS
 from eunoe.model.scope import Scope
-from eunoe.model.stream import Target
+from eunoe.model.stream import PRESETS, Target
 from eunoe.model.turn import Turn
 
 FRIDAY = datetime(2026, 5, 8, 9, 0, tzinfo=UTC)

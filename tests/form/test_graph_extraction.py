@@ -19,7 +19,7 @@ from eunoe.index.graph import EntityGraph
 from eunoe.llm.contract import CutAnswerError, DeclinedError, Prompt, PromptTooLongError, Reply
 from eunoe.llm.scripted import ScriptedLlm
 from eunoe.memory import Memory
-from eunoe.model.graph import PassageGraph, Triple
+from eunoe.model.result import PassageGraph, Triple
 
 ATLAS = {"project": "atlas"}
 SHOWN = re.compile(r'<passage number="(\d+)">(.*?)</passage>', re.DOTALL)

@@ -8,7 +8,7 @@ import pytest
 from eunoe.embed.encoder import Encoder
 from eunoe.form.kind_features import KindInput
 from eunoe.form.kind_model import Judgement, KindModel, load_kind_model
-from eunoe.model.choices import KEPT_KINDS, TURN_KINDS
+from eunoe.model.arguments import KEPT_KINDS, TURN_KINDS
 
 TURNS = [
     ("", "From now on answer me in metric units only.", "user"),

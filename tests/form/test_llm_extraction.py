@@ -16,9 +16,8 @@ from eunoe.errors import LlmError
 from eunoe.form.llm_extraction import UnusableAnswer, extract_by_llm
 from eunoe.form.proposal import Extraction, KnownAtom
 from eunoe.llm.scripted import ScriptedLlm
-from eunoe.model.presets import PRESETS
 from eunoe.model.scope import Scope
-from eunoe.model.stream import Target
+from eunoe.model.stream import PRESETS, Target
 from eunoe.model.turn import Turn, limit_growth
 from eunoe.text.markup import neutralize
 

@@ -15,12 +15,12 @@ from tests.support.records import stream_of
 
 import eunoe
 from eunoe.form.proposal import Proposal
-from eunoe.model.report import FormReport
+from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.turn import Turn
 from eunoe.records.insertion import VectorBatch, pack_vectors
 from eunoe.records.revisions import unabsorbed
-from eunoe.store.tables import Absorption
+from eunoe.store.schema import Absorption
 
 
 @pytest.fixture

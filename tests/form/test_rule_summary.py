@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eunoe.form.rule_summary import summarize_by_rules
+from eunoe.model.arguments import KEPT_KINDS
 from eunoe.model.atom import Atom
-from eunoe.model.choices import KEPT_KINDS
 from eunoe.text.sentences import split_sentences, word_count
 from eunoe.text.summary_lines import read_summary
 from eunoe.text.third_person import third_person

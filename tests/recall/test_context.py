@@ -19,12 +19,12 @@ from eunoe.bench.conversations import load_conversations
 from eunoe.errors import EmbedderError, InputError, StoreError
 from eunoe.hosts.memory_tool import tool
 from eunoe.memory import AsyncMemory
-from eunoe.model.time import parse_time
+from eunoe.model.arguments import parse_time
 from eunoe.recall.conversation_recall import parse_lookup_request
 from eunoe.recall.ranking_recipes import RECIPES
 from eunoe.recall.recalled_context import shown_threshold
 from eunoe.recall.static_context import StaticContext, StaticContextCache, StreamSection
-from eunoe.store.tables import StreamLink
+from eunoe.store.schema import StreamLink
 from eunoe.text.tokens import token_count
 
 ANNA = "agent=cook/user=anna"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import eunoe
 from eunoe.form.sentence_values import sentence_value
-from eunoe.model.time import parse_time
+from eunoe.model.arguments import parse_time
 from eunoe.recall.rendering import STYLES
 from eunoe.recall.static_context import Note, StreamSection
 from eunoe.recall.static_rendering import render_static

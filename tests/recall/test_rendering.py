@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunoe.model.time import parse_time
+from eunoe.model.arguments import parse_time
 from eunoe.model.turn import _RECALLED
 from eunoe.recall.passages import GAP
 from eunoe.recall.rendering import STYLES, Fragment, TextBuilder, escape_markdown

@@ -26,8 +26,8 @@ from eunoe.embed.encoder import FOLDER, CrossEncoder
 from eunoe.errors import EmbedderError, InputError
 from eunoe.hosts.memory_tool import tool
 from eunoe.memory import Memory
-from eunoe.model.choices import CONTEXT_FORMATS
-from eunoe.model.hit import Hit
+from eunoe.model.arguments import CONTEXT_FORMATS
+from eunoe.model.result import Hit
 from eunoe.recall.ranking_recipes import RECIPES, Blend, GraphConfidence, Recipe, RerankSettings
 
 ANNA, BEN = {"user": "anna"}, {"user": "ben"}

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from eunoe.errors import InputError
-from eunoe.model.time import utc_now
+from eunoe.model.arguments import utc_now
 from eunoe.server.durations import parse_duration, parse_end
 
 

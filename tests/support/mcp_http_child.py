@@ -12,7 +12,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 import eunoe
-from eunoe.model.choices import RIGHTS
+from eunoe.model.arguments import RIGHTS
 from eunoe.model.scope import Scope
 from eunoe.server.mcp.http import create_mcp_app
 

@@ -74,10 +74,9 @@ def readers() -> dict[str, Callable[[str], object]]:
     from eunoe.index.passage import parse_passage
     from eunoe.index.stream import StreamIndex
     from eunoe.llm.lenient_json import read_json
-    from eunoe.model.presets import PRESETS
-    from eunoe.model.record import Record
+    from eunoe.model.atom import Record
     from eunoe.model.scope import parse_scopes
-    from eunoe.model.stream import Target
+    from eunoe.model.stream import PRESETS, Target
     from eunoe.model.turn import Turn, said_text
     from eunoe.recall.lookup_query import rule_query
     from eunoe.recall.query import plan_query, read_question

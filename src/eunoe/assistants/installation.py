@@ -27,9 +27,9 @@ from eunoe.assistants.entries import (
 )
 from eunoe.assistants.originals import Original, Originals, fingerprint
 from eunoe.assistants.store_file import store_file
-from eunoe.client.scope import default_scope
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.model.scope import Scope
+from eunoe.net.local_server import default_scope
 
 __all__ = ["Change", "Options", "Plan", "carry_out", "install", "make_options", "uninstall"]
 

@@ -15,9 +15,9 @@ from eunoe.bench.recall import check_reranker
 from eunoe.bench.report import score_views, track
 from eunoe.cli.display.views import View
 from eunoe.memory import Memory
-from eunoe.model.choices import RecipeName
-from eunoe.model.context import Context
+from eunoe.model.arguments import RecipeName
 from eunoe.model.message import Message
+from eunoe.model.result import Context
 from eunoe.text.tokens import token_count
 
 _RANKED_HITS = 10

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from eunoe.errors import InputError
+from eunoe.model.arguments import parse_time
 from eunoe.model.message import Message
-from eunoe.model.time import parse_time
 from eunoe.text.sentences import split_sentences, word_count
 
 BUILT_IN = Path(__file__).with_name("talk.json")

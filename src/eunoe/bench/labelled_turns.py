@@ -13,7 +13,7 @@ from eunoe.bench.turn_judge import DROPPED_KINDS, find_kind
 from eunoe.cli.display.output import shorten
 from eunoe.cli.display.views import View
 from eunoe.errors import InputError
-from eunoe.model.choices import KEPT_KINDS, TURN_KINDS
+from eunoe.model.arguments import KEPT_KINDS, TURN_KINDS
 from eunoe.model.message import Message
 
 _FORMAT: Final = "KIND | ROLE | BEFORE | TURN"

@@ -9,7 +9,7 @@ from eunoe.bench.recall import measure_recall
 from eunoe.bench.report import score_views
 from eunoe.cli.display.views import View
 from eunoe.errors import InputError
-from eunoe.model.choices import RecipeName
+from eunoe.model.arguments import RecipeName
 
 BUILT_IN = Path(__file__).with_name("languages.json")
 """Questions about the conversations in the package, put into other languages by hand."""

@@ -16,7 +16,7 @@ from eunoe.bench.report import score_views, track
 from eunoe.cli.display.views import View
 from eunoe.errors import InputError
 from eunoe.memory import Memory
-from eunoe.model.choices import RecipeName
+from eunoe.model.arguments import RecipeName
 from eunoe.model.scope import Scope
 
 CUTS: Final = (2, 5, 10)

@@ -12,8 +12,8 @@ from eunoe.bench.report import score_views, track
 from eunoe.cli.display.views import View
 from eunoe.errors import EmbedderError
 from eunoe.memory import Memory
-from eunoe.model.choices import RecipeName
-from eunoe.model.report import Status
+from eunoe.model.arguments import RecipeName
+from eunoe.model.result import Status
 
 
 class RecallAnswer(NamedTuple):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import eunoe
-from eunoe.apps.projects.project_memory import ProjectMemory
+from eunoe.apps.projects.memory import ProjectMemory
 from eunoe.bench import Progress, Result
 from eunoe.bench.metrics import EmbeddingClock, Scores, latency, mean_percent
 from eunoe.bench.multihop import (
@@ -23,7 +23,7 @@ from eunoe.bench.recall import check_reranker
 from eunoe.bench.report import score_views
 from eunoe.cli.display.views import View
 from eunoe.memory import Memory
-from eunoe.model.choices import RecipeName
+from eunoe.model.arguments import RecipeName
 
 FOLDER: Final = Path(__file__).with_name("technical")
 TUNING_COLLECTIONS: Final = ("docs", "tickets", "services")

@@ -6,10 +6,9 @@ from typing import Final
 from eunoe.errors import EunoeError
 from eunoe.form.turn_reading import TurnReader, TurnReading
 from eunoe.memory import Memory
-from eunoe.model.atom import Atom
-from eunoe.model.choices import KEPT_KINDS, TURN_KINDS
+from eunoe.model.arguments import KEPT_KINDS, TURN_KINDS
+from eunoe.model.atom import Atom, source_place
 from eunoe.model.message import Message
-from eunoe.model.source import source_place
 from eunoe.model.turn import Turn
 
 DROPPED_KINDS: Final = tuple(kind for kind in TURN_KINDS if kind not in KEPT_KINDS)

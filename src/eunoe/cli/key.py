@@ -13,7 +13,7 @@ from eunoe.cli.command import Call, Reply, command
 from eunoe.cli.display.views import Entries, Entry, Grid, when
 from eunoe.cli.options import argument, repeatable_option
 from eunoe.errors import InputError
-from eunoe.model.choices import RIGHTS
+from eunoe.model.arguments import RIGHTS
 
 if TYPE_CHECKING:
     from eunoe.server.audit import AuditEntry
@@ -94,7 +94,7 @@ def audit(
 
 @contextmanager
 def _open_state(call: Call, *, create: bool = False) -> Iterator[ServerState]:
-    from eunoe.client.local_files import LocalFiles
+    from eunoe.net.local_server import LocalFiles
     from eunoe.server.config import has_files
     from eunoe.server.state import ServerState
 

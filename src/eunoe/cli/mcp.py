@@ -13,8 +13,8 @@ import typer
 from eunoe.cli.command import Call, MisuseError, Options, command
 from eunoe.cli.display import output
 from eunoe.cli.installation import InstallationOptions, take_in_events
-from eunoe.client.scope import default_scope
 from eunoe.model.scope import Scope
+from eunoe.net.local_server import default_scope
 
 if TYPE_CHECKING:
     from eunoe.server.mcp.backend import Backend

@@ -6,7 +6,7 @@ from eunoe.embed.contract import Embedder, Vectors
 from eunoe.embed.folder import PREFIX, is_folder_spec
 from eunoe.embed.replaced_models import check_not_replaced
 from eunoe.errors import EmbedderError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 __all__ = ["DEFAULT_EMBEDDER", "Embedder", "Vectors", "load_embedder"]
 

@@ -10,7 +10,7 @@ from eunoe.embed.contract import Embedder, Vectors, known_languages, to_unit_vec
 from eunoe.embed.encoder import SentenceEncoder
 from eunoe.embed.word_vectors import StaticEmbedder
 from eunoe.errors import EmbedderError
-from eunoe.model.validation import own_name
+from eunoe.model.arguments import own_name
 from eunoe.text.normalize import replace_surrogates
 
 _LANGCHAIN_MODEL_ATTRIBUTES: Final = ("model", "model_name", "model_id", "deployment", "repo_id")

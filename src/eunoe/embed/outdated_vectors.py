@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from eunoe.embed.store_embedder import StoreEmbedder
-from eunoe.model.record import Record
+from eunoe.model.atom import Record
 from eunoe.model.scope import Scope
-from eunoe.store.contract import Store, VectorModel, streams_of
-from eunoe.store.query import ItemQuery
+from eunoe.store.contract import ItemQuery, Store, VectorModel, streams_of
 
 _WRITE_SECONDS: Final = 1.0
 """How long the end of a model waits for others who write. It comes again with the next step."""

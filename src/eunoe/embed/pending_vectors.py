@@ -11,11 +11,10 @@ from typing import Any, Final
 from eunoe.embed.outdated_vectors import OutdatedVectors
 from eunoe.embed.store_embedder import BATCH_SIZE, Progress, StoreEmbedder
 from eunoe.errors import EmbedderError, StoreError
-from eunoe.model.record import Record
+from eunoe.model.atom import Record
 from eunoe.model.scope import Scope
 from eunoe.records.insertion import VectorBatch, VectorKey
-from eunoe.store.contract import Store, streams_of
-from eunoe.store.query import ItemQuery
+from eunoe.store.contract import ItemQuery, Store, streams_of
 
 _MAX_DEFERRED_TEXTS: Final = 32
 """A write of more texts waits for its vectors: it is an import, and quicker so."""

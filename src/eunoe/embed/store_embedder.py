@@ -14,11 +14,10 @@ from eunoe.embed.contract import Embedder, Vectors, known_languages, to_unit_vec
 from eunoe.embed.folder import absolute_spec, is_folder_spec
 from eunoe.embed.replaced_models import REPLACED
 from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError, StoreError
-from eunoe.model.record import Record
-from eunoe.model.report import Reembedding
+from eunoe.model.atom import Record
+from eunoe.model.result import Reembedding
 from eunoe.records.insertion import NO_MODEL, VectorBatch, VectorKey, pack_vectors
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
+from eunoe.store.contract import ItemQuery, Store
 from eunoe.text.normalize import one_line
 from eunoe.text.parts import split_into_parts
 

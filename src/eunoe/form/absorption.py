@@ -18,7 +18,7 @@ from eunoe.form.statements import is_instruction
 from eunoe.form.summary_answer import PATTERNS
 from eunoe.form.summary_guard import SummaryTask, is_translated
 from eunoe.model.atom import Atom
-from eunoe.records.fingerprints import memory_key
+from eunoe.records.identity import memory_key
 from eunoe.text.normalize import fold
 from eunoe.text.sentences import split_sentences
 from eunoe.text.summary_lines import without_headings

@@ -6,9 +6,9 @@ from typing import Final
 from eunoe.form.kind_model import KindModel
 from eunoe.form.statements import is_secret, is_vital
 from eunoe.form.turn_reading import Sentence, TurnReading
-from eunoe.model.choices import KEPT_KINDS
+from eunoe.model.arguments import KEPT_KINDS
 from eunoe.model.turn import Turn
-from eunoe.records.like_sentences import LikeSentences, Match, Place, find_match
+from eunoe.records.corrections import LikeSentences, Match, Place, find_match
 
 _MIN_VITAL_LIKENESS: Final = 0.95
 """What matters for health is dropped only if it says nearly the same."""

@@ -20,20 +20,19 @@ from eunoe.form.turn_reading import TurnReader
 from eunoe.llm.answers import UNUSABLE
 from eunoe.llm.contract import AnswerError, CutAnswerError, DeclinedError, Llm, PromptTooLongError
 from eunoe.llm.models import Models
+from eunoe.model.arguments import ATOM_KINDS, utc_now
 from eunoe.model.atom import EXTRACTIVE
-from eunoe.model.choices import ATOM_KINDS
-from eunoe.model.hit import Hit
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
-from eunoe.model.time import utc_now
 from eunoe.model.turn import Turn
 from eunoe.net.endpoint import EndpointError
 from eunoe.recall.ranking_recipes import RECIPES
 from eunoe.recall.request import Filter, RecallRequest
 from eunoe.recall.search import Searcher
+from eunoe.records.corrections import LikeSentences
 from eunoe.records.insertion import Floats
-from eunoe.records.like_sentences import LikeSentences
-from eunoe.store.tables import Job, StreamState
+from eunoe.store.schema import Job, StreamState
 
 _MAX_KNOWN = 40
 _MAX_KNOWN_PER_STREAM = 10

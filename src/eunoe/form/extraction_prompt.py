@@ -11,7 +11,7 @@ from typing import NamedTuple
 from eunoe.form.data_files import load_prompt
 from eunoe.form.proposal import KnownAtom
 from eunoe.llm.contract import Prompt
-from eunoe.model.choices import AtomKind
+from eunoe.model.arguments import AtomKind
 from eunoe.model.stream import Target
 from eunoe.model.turn import Turn, limit_growth
 from eunoe.text.markup import escape_xml, quote_xml

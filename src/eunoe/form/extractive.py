@@ -14,10 +14,8 @@ from eunoe.form.rivals import says_more
 from eunoe.form.shareable_text import is_shareable
 from eunoe.form.statements import find_people, is_fragment, is_question, is_secret, read_statement
 from eunoe.form.turn_reading import MIN_WORTH, Question, Sentence, TurnReading
-from eunoe.model.choices import ATOM_KINDS, INSTRUCTION, KEPT_KINDS, AtomKind, TurnKind
-from eunoe.model.presets import PRESETS
-from eunoe.model.settings import Settings
-from eunoe.model.stream import Target
+from eunoe.model.arguments import ATOM_KINDS, INSTRUCTION, KEPT_KINDS, AtomKind, TurnKind
+from eunoe.model.stream import PRESETS, Settings, Target
 from eunoe.model.turn import AGENT_ROLES, Turn, limit_growth
 from eunoe.text.analyzer import stem
 from eunoe.text.languages import FRAME_WORDS, detect_language, is_stop_word

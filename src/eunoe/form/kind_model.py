@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from eunoe.embed.contract import Vectors
 from eunoe.embed.encoder import ENCODER_SHA256, MEANS_DIMENSIONS
 from eunoe.form.kind_features import ASSISTANT_MARK, KindInput, Matrix, read_features
-from eunoe.model.choices import INSTRUCTION, TURN_KINDS, TurnKind
-from eunoe.records.like_sentences import Place
+from eunoe.model.arguments import INSTRUCTION, TURN_KINDS, TurnKind
+from eunoe.records.corrections import Place
 
 MODEL_FILE: Final = Path(__file__).parent / "model" / "kinds.npz"
 _BATCH_TURNS: Final = 256

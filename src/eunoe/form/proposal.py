@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from eunoe.form.turn_reading import TurnReading
-from eunoe.model.choices import AtomKind
+from eunoe.model.arguments import AtomKind
 
 
 class KnownAtom(NamedTuple):

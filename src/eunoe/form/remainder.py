@@ -3,15 +3,12 @@
 from datetime import datetime
 
 from eunoe.form.rivals import says_more
-from eunoe.model.atom import AUTHOR
-from eunoe.model.record import Record
-from eunoe.records.fingerprints import atom_identity, tombstone_identities
-from eunoe.records.ids import new_ids
+from eunoe.model.atom import AUTHOR, Record
+from eunoe.records.identity import atom_identity, new_ids, tombstone_identities
 from eunoe.records.insertion import VectorBatch, insert_records
 from eunoe.records.versions import find_by_id
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import StreamState
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import StreamState
 
 
 def keep_remainder(store: Store, stream: StreamState, id: str, vectors: VectorBatch, now: datetime) -> str:

@@ -10,15 +10,12 @@ from eunoe.form.duplicates import is_duplicate
 from eunoe.form.proposal import Proposal
 from eunoe.form.remainder import keep_remainder
 from eunoe.form.rivals import is_rival, tells_change, tells_past
-from eunoe.model.atom import AUTHOR, EXTRACTIVE, MEMORY_KEY, WORTH
-from eunoe.model.choices import ATOM_KINDS
-from eunoe.model.record import Record
-from eunoe.model.report import FormReport
-from eunoe.model.source import source_name
+from eunoe.model.arguments import ATOM_KINDS
+from eunoe.model.atom import AUTHOR, EXTRACTIVE, MEMORY_KEY, WORTH, Record, source_name
+from eunoe.model.result import FormReport
 from eunoe.model.turn import Turn
 from eunoe.recall.similar_atoms import SimilarAtoms
-from eunoe.records.fingerprints import memory_key, record_content, tombstone_identities, topic_of
-from eunoe.records.ids import new_ids
+from eunoe.records.identity import memory_key, new_ids, record_content, tombstone_identities, topic_of
 from eunoe.records.insertion import VectorBatch, insert_records
 from eunoe.records.versions import (
     LastSaid,
@@ -29,9 +26,8 @@ from eunoe.records.versions import (
     last_said,
     note_replaced,
 )
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import StreamLink, StreamState
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import StreamLink, StreamState
 from eunoe.text.normalize import normalize_name
 
 _CHANGE = "change"

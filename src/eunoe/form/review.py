@@ -8,11 +8,10 @@ from datetime import datetime
 
 from eunoe.errors import ConflictError, InputError
 from eunoe.form.remainder import keep_remainder
-from eunoe.model.choices import ATOM_KINDS
-from eunoe.model.record import Record
-from eunoe.model.report import Receipt
+from eunoe.model.arguments import ATOM_KINDS, utc_now
+from eunoe.model.atom import Record
+from eunoe.model.result import Receipt
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 from eunoe.records.atoms import archive, find_record
 from eunoe.records.insertion import VectorBatch
 from eunoe.records.reading import find_owner
@@ -25,9 +24,8 @@ from eunoe.records.versions import (
     split_rivals,
     stored_receipt,
 )
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Absorption, StreamState
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import Absorption, StreamState
 
 
 def review_atoms(store: Store, scope: Scope, ids: Sequence[str], keep: bool) -> list[Receipt]:

@@ -11,8 +11,8 @@ from eunoe.form.duplicates import is_duplicate
 from eunoe.form.memory_keys import find_memory_key
 from eunoe.form.rivals import is_rival, says_more
 from eunoe.form.statements import read_statement
+from eunoe.model.arguments import INSTRUCTION, KEPT_KINDS
 from eunoe.model.atom import AUTHOR, EXTRACTIVE, MEMORY_KEY, Atom
-from eunoe.model.choices import INSTRUCTION, KEPT_KINDS
 from eunoe.text.normalize import fold
 from eunoe.text.planned_days import is_day_over
 from eunoe.text.sentences import cut_to_words, split_sentences, word_count

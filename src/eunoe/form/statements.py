@@ -7,7 +7,7 @@ from math import exp
 from typing import Final, NamedTuple
 
 from eunoe.form.data_files import PatternFile
-from eunoe.model.choices import KEPT_KINDS, TurnKind
+from eunoe.model.arguments import KEPT_KINDS, TurnKind
 from eunoe.text.sentences import word_count
 
 MIN_SCORE: Final = 1.5

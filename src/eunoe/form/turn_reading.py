@@ -21,7 +21,7 @@ from eunoe.form.statements import (
     is_vital,
     read_statement,
 )
-from eunoe.model.choices import INSTRUCTION, KEPT_KINDS, TurnKind
+from eunoe.model.arguments import INSTRUCTION, KEPT_KINDS, TurnKind
 from eunoe.model.turn import AGENT_ROLES, TOOL_ROLES, Turn
 from eunoe.text.languages import ENGLISH, detect_language
 from eunoe.text.sentences import split_sentences, word_count

@@ -20,10 +20,10 @@ from uuid import UUID, uuid4
 import eunoe
 from eunoe.errors import InputError, NotFoundError
 from eunoe.memory import AsyncMemory, Memory
+from eunoe.model.arguments import check_text
+from eunoe.model.atom import Item
 from eunoe.model.message import Message
-from eunoe.model.record import Item
 from eunoe.model.scope import ScopeLike
-from eunoe.model.validation import check_text
 from eunoe.text.normalize import replace_surrogates
 
 R = TypeVar("R")

@@ -18,11 +18,10 @@ from eunoe.index.graph import EntityGraph
 from eunoe.index.kept_indexes import MIN_ROWS, KeptIndex, KeptIndexes
 from eunoe.index.lexical import count_terms, pieces
 from eunoe.index.stream import PIECE_CHARACTERS, TIMES, IndexEntry, StreamIndex
-from eunoe.model.graph import PassageGraph
+from eunoe.model.result import PassageGraph
 from eunoe.model.scope import Scope
-from eunoe.store.contract import IndexRow, Store, streams_of
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import PassageGraphRecord, StreamState
+from eunoe.store.contract import IndexRow, ItemQuery, Store, streams_of
+from eunoe.store.schema import PassageGraphRecord, StreamState
 from eunoe.text.analyzer import clear_word_caches
 from eunoe.text.entities import EntityExtractor
 

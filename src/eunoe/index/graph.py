@@ -14,7 +14,7 @@ from eunoe.index.packed_texts import pack_texts, unpack_texts
 from eunoe.index.passage import NO_GRAPH, Passage, parse_passage
 from eunoe.index.row_layers import RowLayers, ranges
 from eunoe.index.text_digest import text_digest
-from eunoe.model.graph import PassageGraph
+from eunoe.model.result import PassageGraph
 from eunoe.text.entities import EntityExtractor
 
 Floats = NDArray[np.float64]

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 from zlib import crc32
 
-from eunoe.model.graph import PassageGraph, Triple
+from eunoe.model.result import PassageGraph, Triple
 from eunoe.text import analyzer, entities
 from eunoe.text.entities import EntityExtractor, EntityMention, entity_key
 from eunoe.text.full_names import find_full_names

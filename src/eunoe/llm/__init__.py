@@ -8,7 +8,7 @@ from typing import Any, Final
 from eunoe.errors import LlmError
 from eunoe.llm.adapters import adapt, from_provider
 from eunoe.llm.contract import CutAnswerError, DeclinedError, Llm, Prompt, PromptTooLongError, Reply
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 __all__ = [
     "FAST_LLM_VARIABLE",

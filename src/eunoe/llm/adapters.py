@@ -15,7 +15,7 @@ from eunoe.errors import LlmError
 from eunoe.llm.contract import Llm, Prompt, Reply
 from eunoe.llm.endings import refusal_error, whole_reply
 from eunoe.llm.price import call_cost, configured_price
-from eunoe.model.validation import own_name
+from eunoe.model.arguments import own_name
 
 if TYPE_CHECKING:
     import asyncio

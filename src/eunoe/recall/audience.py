@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from eunoe.model.bounds import Bounds
-from eunoe.model.choices import MemoryType
+from eunoe.model.arguments import MemoryType
+from eunoe.model.atom import Bounds
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
-from eunoe.records.incognito import is_incognito
-from eunoe.records.sessions import load_session
-from eunoe.records.streams import LAYERS, SettingsReader
+from eunoe.records.log import load_session
+from eunoe.records.streams import LAYERS, SettingsReader, is_incognito
 from eunoe.store.contract import Store
-from eunoe.store.tables import StreamLink, StreamState
+from eunoe.store.schema import StreamLink, StreamState
 
 MAX_EARLIER_SESSIONS: Final = 20
 """Sessions of the same user that a message is looked up in; older ones speak through the user's own stream."""

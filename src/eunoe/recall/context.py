@@ -8,8 +8,8 @@ from threading import Lock
 from typing import Final, TypeVar
 
 from eunoe.llm.models import Models, asking_for
-from eunoe.model.choices import MEMORY_TYPES
-from eunoe.model.context import Context
+from eunoe.model.arguments import MEMORY_TYPES
+from eunoe.model.result import Context
 from eunoe.model.turn import Turn, read_turns
 from eunoe.recall.audience import Audience, find_audience
 from eunoe.recall.context_request import ContextRequest
@@ -21,9 +21,9 @@ from eunoe.recall.search import Searcher
 from eunoe.recall.sentences import Sentences
 from eunoe.recall.static_context import StaticContext, StaticContextCache, read_sections
 from eunoe.recall.static_rendering import ValueOf, render_rest, render_static
-from eunoe.records.access import AccessLog
-from eunoe.records.damage import stream_notes
-from eunoe.store.query import ItemQuery
+from eunoe.records.counters import AccessLog
+from eunoe.records.streams import stream_notes
+from eunoe.store.contract import ItemQuery
 from eunoe.text.tokens import text_width, token_count
 
 T = TypeVar("T")

@@ -5,11 +5,20 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from eunoe.errors import InputError
-from eunoe.model.bounds import NO_BOUNDS, Bounds
-from eunoe.model.choices import CONTEXT_FORMATS, LOOKUP_MODES, ContextFormat, LookupMode
+from eunoe.model.arguments import (
+    CONTEXT_FORMATS,
+    LOOKUP_MODES,
+    ContextFormat,
+    LookupMode,
+    TimeLike,
+    check_choice,
+    check_count,
+    check_names,
+    parse_time,
+    utc_now,
+)
+from eunoe.model.atom import NO_BOUNDS, Bounds
 from eunoe.model.scope import Scope
-from eunoe.model.time import TimeLike, parse_time, utc_now
-from eunoe.model.validation import check_choice, check_count, check_names
 from eunoe.recall.ranking_recipes import Recipe
 from eunoe.recall.request import RecipeLike, find_recipe
 from eunoe.text.normalize import replace_surrogates

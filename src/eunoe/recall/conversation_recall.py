@@ -5,19 +5,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from eunoe.errors import InputError
-from eunoe.model.bounds import NO_BOUNDS, Bounds
-from eunoe.model.choices import MEMORY_TYPES, MemoryType
-from eunoe.model.hit import Hit
+from eunoe.model.arguments import MEMORY_TYPES, MemoryType, check_choices, check_count, check_flag, check_names, utc_now
+from eunoe.model.atom import NO_BOUNDS, Bounds
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
-from eunoe.model.validation import check_choices, check_count, check_flag, check_names
 from eunoe.recall.audience import find_audience
 from eunoe.recall.lookup_query import cut_middle, is_reaction
 from eunoe.recall.ranking_recipes import Recipe, divide_budget
 from eunoe.recall.recalled_context import lookup_request, shown_threshold
 from eunoe.recall.request import RecipeLike, find_recipe
 from eunoe.recall.search import Searcher
-from eunoe.records.access import AccessLog
+from eunoe.records.counters import AccessLog
 
 _SPARE: Final = 20
 _MAX_LIMIT: Final = 2**31

@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from eunoe.model.choices import MEMORY_TYPES
+from eunoe.model.arguments import MEMORY_TYPES
 from eunoe.recall.audience import Audience
 from eunoe.recall.context_request import ContextRequest
 from eunoe.recall.static_context import StaticContext
-from eunoe.records.near_scopes import near_scope_notes
-from eunoe.records.sessions import load_session
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import StreamState
+from eunoe.records.log import load_session
+from eunoe.records.reading import near_scope_notes
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import StreamState
 
 
 def empty_context_notes(

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from eunoe.errors import InputError
-from eunoe.model.validation import check_flag, show
+from eunoe.model.arguments import check_flag, show
 
 Where = Mapping[str, Any]
 Condition = Callable[[Mapping[str, Any]], bool]

@@ -13,14 +13,13 @@ from eunoe.index.cache import IndexCache
 from eunoe.index.dense import Ints
 from eunoe.index.graph import TITLE_WEIGHT, EntityGraph, sum_by
 from eunoe.index.stream import StreamIndex
-from eunoe.model.graph import Entity, GraphSize, Link, Mention, Neighbourhood, PassageGraph, Relation
+from eunoe.model.arguments import show
+from eunoe.model.result import Entity, GraphSize, Link, Mention, Neighbourhood, PassageGraph, Relation
 from eunoe.model.scope import Scope
-from eunoe.model.validation import show
 from eunoe.recall.request import NO_FILTER
 from eunoe.recall.shown_names import ShownNames
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import PassageGraphRecord
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import PassageGraphRecord
 from eunoe.text.entities import entity_key, title_keys, usual_key
 from eunoe.text.similar_names import find_similar_names
 

@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.index.cache import IndexCache
-from eunoe.model.record import Record
+from eunoe.model.atom import Record, SourcePlace, source_place
 from eunoe.model.scope import Scope
-from eunoe.model.source import SourcePlace, source_place
 from eunoe.model.turn import USER_ROLES
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
+from eunoe.store.contract import ItemQuery, Store
 from eunoe.text import analyzer
 from eunoe.text.languages import STOP_WORDS
 from eunoe.text.sentences import split_sentences

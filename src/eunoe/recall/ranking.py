@@ -13,7 +13,7 @@ from eunoe.index.dense import Bools, Floats
 from eunoe.index.graph import EntityGraph
 from eunoe.index.lexical import LexicalIndex
 from eunoe.index.stream import ConversationLayout, StreamIndex
-from eunoe.model.hit import Reason
+from eunoe.model.result import Reason
 from eunoe.recall.document_scores import combine_scores, own_log_odds, short_excess
 from eunoe.recall.graph_search import GraphRanking, rank_by_graph
 from eunoe.recall.item_signals import item_signals

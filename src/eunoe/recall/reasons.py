@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eunoe.index.dense import Bools, Floats
 from eunoe.index.lexical import TermGroup, group_fits
-from eunoe.model.hit import Reason
+from eunoe.model.result import Reason
 from eunoe.recall.query import QueryPlan
 from eunoe.recall.ranking_recipes import Blend
 

@@ -10,11 +10,10 @@ from math import inf
 from typing import Final, NamedTuple
 
 from eunoe.errors import EunoeError
-from eunoe.model.choices import MEMORY_TYPES
-from eunoe.model.hit import Hit
-from eunoe.model.record import Record
+from eunoe.model.arguments import MEMORY_TYPES
+from eunoe.model.atom import Record, SourcePlace, source_place
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.model.source import SourcePlace, source_place
 from eunoe.model.turn import read_turns
 from eunoe.recall.audience import Audience, is_conversation
 from eunoe.recall.context_request import ContextRequest
@@ -36,7 +35,7 @@ from eunoe.recall.request import DEFAULT_LIMIT, Filter, RecallRequest
 from eunoe.recall.search import Searcher, SearchResult, find_quoted, messages_by_place
 from eunoe.recall.sentences import Sentences
 from eunoe.recall.static_context import Note, StaticContext, note_of
-from eunoe.store.query import ItemQuery
+from eunoe.store.contract import ItemQuery
 from eunoe.text.normalize import normalize
 from eunoe.text.parts import LONG_TEXT_WORDS
 from eunoe.text.tokens import CHARACTERS_PER_TOKEN, text_width

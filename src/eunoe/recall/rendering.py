@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, Final, Literal, NamedTuple
 
-from eunoe.model.choices import ContextFormat
+from eunoe.model.arguments import ContextFormat
 from eunoe.recall.static_context import Note
 from eunoe.text.ages import date_and_age, describe_age
 from eunoe.text.markup import escape_xml, neutralize, quote_xml

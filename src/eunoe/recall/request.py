@@ -11,9 +11,18 @@ from eunoe.embed.contract import to_unit_vectors
 from eunoe.errors import InputError
 from eunoe.index.dense import Bools, Floats
 from eunoe.index.stream import StreamIndex
-from eunoe.model.choices import KINDS
-from eunoe.model.time import TimeLike, parse_time, utc_now
-from eunoe.model.validation import as_list, check_choices, check_count, check_text, normalize_path, show
+from eunoe.model.arguments import (
+    KINDS,
+    TimeLike,
+    as_list,
+    check_choices,
+    check_count,
+    check_text,
+    normalize_path,
+    parse_time,
+    show,
+    utc_now,
+)
 from eunoe.recall.metadata_filter import Condition, Where, parse_where
 from eunoe.recall.ranking_recipes import MAX_BUDGET_MS, RECIPES, Recipe, within_budget
 

@@ -15,13 +15,12 @@ from eunoe.embed.encoder import CrossEncoder
 from eunoe.errors import EmbedderError, EunoeError
 from eunoe.index.dense import Bools, Floats
 from eunoe.index.stream import StreamIndex
-from eunoe.model.record import Record
+from eunoe.model.atom import Record
 from eunoe.recall.ranking import Candidate
 from eunoe.recall.ranking_recipes import RerankSettings
 from eunoe.recall.reading_pace import ReadingPace
 from eunoe.recall.request import Filter
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
+from eunoe.store.contract import ItemQuery, Store
 from eunoe.text.parts import split_into_parts
 
 WORDS_BEFORE: Final = 12

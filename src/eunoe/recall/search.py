@@ -13,19 +13,17 @@ from eunoe.errors import EunoeError, InputError
 from eunoe.index.cache import IndexCache
 from eunoe.index.dense import Floats
 from eunoe.index.stream import StreamIndex
-from eunoe.model.hit import Hit
-from eunoe.model.record import Record
+from eunoe.model.atom import Record, SourcePlace, source_place
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.model.source import SourcePlace, source_place
 from eunoe.recall.floor import floor_shift
 from eunoe.recall.language_note import can_read, language_notes
 from eunoe.recall.query import Synonyms, without_names
 from eunoe.recall.ranking import Candidate, find_candidates
 from eunoe.recall.request import RecallRequest
 from eunoe.recall.reranking import Reranker, read_passages
-from eunoe.records.damage import damage_notes
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
+from eunoe.records.streams import damage_notes
+from eunoe.store.contract import ItemQuery, Store
 from eunoe.text.tokens import token_count
 
 _PAGE_SIZE: Final = 50

@@ -7,9 +7,8 @@ import numpy as np
 
 from eunoe.index.dense import Floats
 from eunoe.index.stream import StreamIndex
-from eunoe.model.choices import ATOM_KINDS
+from eunoe.model.arguments import ATOM_KINDS, utc_now
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 from eunoe.recall.ranking_recipes import RECIPES
 from eunoe.recall.request import Filter, RecallRequest
 from eunoe.recall.search import Searcher

@@ -8,16 +8,14 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from eunoe.errors import DamagedStoreError
-from eunoe.model.choices import ATOM_KINDS, INSTRUCTION, Kind, MemoryType
-from eunoe.model.record import Record
+from eunoe.model.arguments import ATOM_KINDS, INSTRUCTION, Kind, MemoryType
+from eunoe.model.atom import Record, SourcePlace, source_place
 from eunoe.model.scope import Scope
-from eunoe.model.source import SourcePlace, source_place
 from eunoe.model.stream import Revision, Target
 from eunoe.recall.audience import Audience, layer_of
 from eunoe.records.revisions import current_revision, unabsorbed, unabsorbed_count
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Absorption, StreamState
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import Absorption, StreamState
 from eunoe.text.normalize import normalize
 from eunoe.text.third_person import third_person
 

@@ -7,8 +7,8 @@ from itertools import chain, zip_longest
 from math import inf
 from typing import Final, NamedTuple
 
-from eunoe.model.choices import INSTRUCTION
-from eunoe.model.hit import Hit
+from eunoe.model.arguments import INSTRUCTION
+from eunoe.model.result import Hit
 from eunoe.recall.rendering import Fragment, Path, Style, TextBuilder
 from eunoe.recall.sentences import Sentences
 from eunoe.recall.static_context import (

@@ -7,7 +7,6 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
 
-from eunoe.client.local_files import LocalFiles as LocalFiles
 from eunoe.memory import IN_MEMORY
 from eunoe.server.jobs import FIRST_PAUSE_SECONDS
 from eunoe.server.logs import LogFormat

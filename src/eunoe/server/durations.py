@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from eunoe.errors import InputError
-from eunoe.model.time import parse_time, utc_now
-from eunoe.model.validation import show
+from eunoe.model.arguments import parse_time, show, utc_now
 
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _EXAMPLES: Final = "30d, 12h, 45m, 30s"

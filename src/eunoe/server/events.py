@@ -9,10 +9,9 @@ from typing import Any, Final, NamedTuple
 
 from eunoe.errors import InputError
 from eunoe.memory import Memory
-from eunoe.model.atom import Atom
-from eunoe.model.record import Item
-from eunoe.model.time import parse_time, utc_now
-from eunoe.wire.encoding import json_value
+from eunoe.model.arguments import parse_time, utc_now
+from eunoe.model.atom import Atom, Item
+from eunoe.model.json import json_value
 
 _OVERLAP: Final = timedelta(seconds=5)
 """So far back each look goes again: a writer's clock, or the end of its transaction, may be a little behind."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from eunoe.errors import EunoeError
 from eunoe.memory import Memory
-from eunoe.model.report import FormReport
+from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
 from eunoe.server.jobs import Job
 from eunoe.server.worker import JobKind, Progress

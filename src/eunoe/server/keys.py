@@ -14,10 +14,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from eunoe.errors import AccessError, InputError, NotFoundError
-from eunoe.model.choices import RIGHTS, Right
+from eunoe.model.arguments import RIGHTS, Right, check_choices, check_id, from_micros, to_micros, utc_now
 from eunoe.model.scope import Scope, Scopes, parse_scopes
-from eunoe.model.time import from_micros, to_micros, utc_now
-from eunoe.model.validation import check_choices, check_id
 from eunoe.server.state import ServerState
 
 _PREFIX: Final = "eun"

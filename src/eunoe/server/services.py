@@ -13,10 +13,11 @@ import eunoe
 from eunoe.errors import NotFoundError
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.scope import Scope
+from eunoe.net.local_server import LocalFiles
 from eunoe.server.access import Access, load_owner_token
 from eunoe.server.addresses import Addresses
 from eunoe.server.audit import Audit
-from eunoe.server.config import LocalFiles, ServerConfig, has_files
+from eunoe.server.config import ServerConfig, has_files
 from eunoe.server.idempotency import Idempotency
 from eunoe.server.job_kinds import job_kinds
 from eunoe.server.jobs import JobQueue

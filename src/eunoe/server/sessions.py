@@ -7,7 +7,7 @@ import hmac
 import secrets
 from typing import Final
 
-from eunoe.model.time import to_micros, utc_now
+from eunoe.model.arguments import to_micros, utc_now
 from eunoe.server.state import ServerState
 
 _ID_BYTES: Final = 32

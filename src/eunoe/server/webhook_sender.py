@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 from eunoe.errors import EunoeError
 from eunoe.memory import Memory
-from eunoe.model.record import Item
+from eunoe.model.atom import Item
 from eunoe.server.events import Event, Feed
 from eunoe.server.jobs import MAX_ATTEMPTS, Job
 from eunoe.server.webhook_delivery import DeliveryError, check_url, find_address, send

@@ -11,7 +11,7 @@ from time import time
 from typing import Final
 
 from eunoe.errors import InputError, NotFoundError
-from eunoe.model.time import utc_now
+from eunoe.model.arguments import utc_now
 from eunoe.server.state import ServerState
 
 MAX_WEBHOOKS: Final = 100

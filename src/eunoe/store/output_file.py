@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from eunoe.errors import StoreError
-from eunoe.store import file_bytes
+from eunoe.store import sqlite_bytes
 
 if sys.platform != "win32":
     import fcntl
@@ -88,7 +88,7 @@ def is_database(path: Path) -> bool:
     """Whether there is a SQLite database, such as a store, at this path."""
     try:
         found = os.stat(path)
-        if file_bytes.is_held(file_bytes.file_key(found)):
+        if sqlite_bytes.is_held(sqlite_bytes.file_key(found)):
             return True  # to open and close it here would drop SQLite's locks
         if not stat.S_ISREG(found.st_mode):
             return False

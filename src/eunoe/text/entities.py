@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from eunoe.errors import InputError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 from eunoe.text.languages import ENGLISH, stop_words_and_english
 from eunoe.text.name_model import GIVEN_NAMES
 from eunoe.text.names import (

@@ -21,7 +21,7 @@ from eunoe.apps.wiki import MemoryType, WikiMemory, WikiMemoryRepository, WikiMe
 from eunoe.errors import StoreBusyError
 from eunoe.hosts import common
 from eunoe.memory import Memory
-from eunoe.model.time import utc_now
+from eunoe.model.arguments import utc_now
 
 SHOP, BLOG = uuid4(), uuid4()
 FIELDS = {

@@ -15,10 +15,9 @@ from typing import Any, Final
 
 from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, Chunk, ChunkMemory, KeywordMemory
 from eunoe.memory import Memory
+from eunoe.model.arguments import AtomKind, utc_now
 from eunoe.model.atom import AUTHOR, Atom
-from eunoe.model.choices import AtomKind
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 
 NOTHING: Final = "nothing_to_remember"
 """The label of an atom that stands for a chunk of which there is no memory."""

@@ -16,7 +16,7 @@ from eunoe.apps.discussion.status import DiscussionStatus, read_status
 from eunoe.apps.discussion.update import update_discussion
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
-from eunoe.model.report import ForgetReport
+from eunoe.model.result import ForgetReport
 
 
 class Discussion:

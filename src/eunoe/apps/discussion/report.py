@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from eunoe.model.lease import LeaseStatus
+from eunoe.model.result import LeaseStatus
 
 
 @dataclass(frozen=True, slots=True)

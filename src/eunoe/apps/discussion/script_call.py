@@ -17,7 +17,7 @@ from eunoe.apps.discussion.scope import DEFAULT_USER, check_discussion_id
 from eunoe.apps.discussion.tools import HOST_SENTENCES, RETRIEVERS, SEARCHES
 from eunoe.errors import ClosedError, EunoeError, InputError, MissingStoreError, ReplacedStoreError
 from eunoe.memory import Memory
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 _UPDATE: Final = "update"
 _COMMON: Final = ("store", "user", "on_error")

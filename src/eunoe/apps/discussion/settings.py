@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, MemoryKind
 from eunoe.errors import InputError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 
 class _Settings:

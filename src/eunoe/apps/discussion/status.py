@@ -15,7 +15,7 @@ from eunoe.apps.discussion.log.discussion_log import DiscussionLog
 from eunoe.apps.discussion.model import LogMessage
 from eunoe.apps.discussion.report import ChunkFailure, list_failures
 from eunoe.memory import Memory
-from eunoe.model.lease import LeaseStatus
+from eunoe.model.result import LeaseStatus
 from eunoe.model.scope import Scope
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from eunoe.errors import EmbedderError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 TOKENIZER: Final = "tokenizer.json"
 

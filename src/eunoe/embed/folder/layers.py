@@ -11,7 +11,7 @@ import numpy as np
 from eunoe.embed.contract import Vectors
 from eunoe.embed.folder.files import read_json, read_object, unreadable
 from eunoe.errors import EmbedderError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 Layer = Callable[[Vectors], Vectors]
 

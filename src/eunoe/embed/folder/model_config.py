@@ -10,7 +10,7 @@ from eunoe.embed.folder.files import read_object
 from eunoe.embed.folder.layers import Step, read_steps
 from eunoe.embed.folder.pooling import POOLINGS
 from eunoe.errors import EmbedderError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 _DEFAULT_MAX_TOKENS: Final = 512
 _HUGE_TOKENS: Final = 1_000_000

@@ -17,8 +17,8 @@ from eunoe.form.statements import MIN_SCORE, is_secret, read_statement
 from eunoe.llm import load_llm
 from eunoe.llm.contract import Prompt
 from eunoe.llm.lenient_json import read_json
+from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Atom
-from eunoe.model.time import utc_now
 from eunoe.text.markup import escape_xml
 from eunoe.text.sentences import cut_to_words, split_sentences
 

@@ -28,8 +28,7 @@ from eunoe.hosts.agentflow.extraction import (
     question_of,
     stored_at,
 )
-from eunoe.model.time import utc_now
-from eunoe.model.validation import check_count, check_flag, check_seconds, show
+from eunoe.model.arguments import check_count, check_flag, check_seconds, show, utc_now
 from eunoe.recall.novelty import content_terms
 from eunoe.text.ages import describe_age
 from eunoe.text.markup import escape_xml

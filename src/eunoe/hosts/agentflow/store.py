@@ -37,13 +37,10 @@ from eunoe.form.statements import is_question
 from eunoe.hosts.agentflow.manager import inert_braces
 from eunoe.hosts.common import awaited, blocking, iterate
 from eunoe.memory import AsyncMemory, Memory
-from eunoe.model.atom import Atom
-from eunoe.model.choices import AtomKind
-from eunoe.model.hit import Hit
-from eunoe.model.record import Item
-from eunoe.model.report import Receipt
+from eunoe.model.arguments import AtomKind, check_count, check_text, show
+from eunoe.model.atom import Atom, Item
+from eunoe.model.result import Hit, Receipt
 from eunoe.model.scope import Scope
-from eunoe.model.validation import check_count, check_text, show
 from eunoe.text.tokens import token_count
 
 Config = dict[str, Any]

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from eunoe.hosts.common import Problems
+from eunoe.model.arguments import parse_time
 from eunoe.model.message import parse_message
-from eunoe.model.time import parse_time
 from eunoe.text.normalize import fingerprint, one_line, replace_surrogates
 
 _MAX_ID_CHARACTERS: Final = 512

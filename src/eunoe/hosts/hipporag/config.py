@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from eunoe.apps.projects import ProjectSettings
 from eunoe.errors import InputError
-from eunoe.model.validation import check_count, check_number, check_text, show
+from eunoe.model.arguments import check_count, check_number, check_text, show
 
 _DEFAULT_FOLDER: Final = "outputs"
 _DEFAULTS: Final[Mapping[str, Any]] = {

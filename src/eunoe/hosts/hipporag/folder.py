@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from eunoe.apps.projects import ProjectMemory, ProjectName
-from eunoe.apps.projects.hipporag_folders import (
+from eunoe.apps.projects.settings import (
     CHUNK_FILES,
     METADATA_FILES,
     OPENIE_FILES,
@@ -25,8 +25,8 @@ from eunoe.apps.projects.hipporag_folders import (
 from eunoe.errors import InputError
 from eunoe.hosts.common import Problems
 from eunoe.hosts.hipporag.chunks import CHUNK, keep_described
+from eunoe.model.arguments import check_text
 from eunoe.model.scope import Scope
-from eunoe.model.validation import check_text
 from eunoe.text.normalize import replace_surrogates
 
 _BATCH_SIZE: Final = 256

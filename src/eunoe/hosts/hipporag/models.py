@@ -14,7 +14,7 @@ from eunoe.hosts.hipporag.answers import OPERATION
 from eunoe.llm import Prompt, Reply
 from eunoe.llm.contract import AnswerError
 from eunoe.llm.endings import refusal_error
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 _COUNTS: Final = ("prompt_tokens", "completion_tokens")
 _KEYWORDS: Final = {

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from eunoe.apps.projects import ProjectMemory
-from eunoe.apps.projects.project_memory import open_memory
+from eunoe.apps.projects.memory import open_memory
 from eunoe.errors import InputError, LlmError
 from eunoe.hosts.hipporag.answers import ask_question
 from eunoe.hosts.hipporag.chunks import CHUNK, Chunk, described_by, keep_described, read_chunks
@@ -22,8 +22,8 @@ from eunoe.hosts.hipporag.models import adapt_embedder, adapt_llm
 from eunoe.hosts.hipporag.solutions import QaError, QuerySolution, answer_figures, check_solutions, recall_figures
 from eunoe.llm import Llm, load_llm
 from eunoe.llm.models import asking_for
+from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
-from eunoe.model.validation import show
 from eunoe.text.normalize import replace_surrogates
 
 PROJECT: Final = "hipporag"

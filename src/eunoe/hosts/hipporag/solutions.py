@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.errors import InputError, LlmError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 _RECALL_CUTS: Final = (1, 2, 5, 10, 20, 30, 50, 100, 150, 200)
 _SHOWN: Final = 5

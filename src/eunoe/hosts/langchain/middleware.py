@@ -33,9 +33,8 @@ from eunoe.hosts.langchain.runs import (
 )
 from eunoe.hosts.langchain.tools import STORE_TOOL, memory_tools
 from eunoe.memory import AsyncMemory, Memory
-from eunoe.model.choices import RecipeName
+from eunoe.model.arguments import RecipeName, check_choice, check_count, check_seconds
 from eunoe.model.scope import Scope, ScopeLike
-from eunoe.model.validation import check_choice, check_count, check_seconds
 from eunoe.recall.ranking_recipes import Recipe
 from eunoe.recall.request import find_recipe
 

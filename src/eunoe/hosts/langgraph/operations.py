@@ -42,11 +42,10 @@ from eunoe.hosts.langgraph.items import (
 )
 from eunoe.hosts.langgraph.vectors import FieldIndex, Rows
 from eunoe.memory import AsyncMemory, Memory
+from eunoe.model.arguments import check_count, check_text, utc_now
 from eunoe.model.atom import Atom
-from eunoe.model.hit import Hit
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope, ScopeLike
-from eunoe.model.time import utc_now
-from eunoe.model.validation import check_count, check_text
 
 _TTL: Final[TTLConfig] = {"refresh_on_read": False}
 """What a `ttl` means where it does not say so: what SqliteStore takes it for."""

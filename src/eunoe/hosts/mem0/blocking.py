@@ -45,13 +45,10 @@ from eunoe.hosts.mem0.scope_groups import (
     owned_scopes,
 )
 from eunoe.hosts.mem0.score_details import score_details
-from eunoe.model.atom import Atom
-from eunoe.model.choices import ATOM_KINDS, Kind, RecipeName
-from eunoe.model.hit import Hit
-from eunoe.model.record import Item
+from eunoe.model.arguments import ATOM_KINDS, Kind, RecipeName, TimeLike, parse_optional_time, utc_now
+from eunoe.model.atom import Atom, Item, source_place
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope, ScopeLike
-from eunoe.model.source import source_place
-from eunoe.model.time import TimeLike, parse_optional_time, utc_now
 
 _KEPT: Final = ("id", "kind", "label", "files", "pages", "people", "source", "time", "pinned")
 """What an update leaves as it is."""

@@ -16,7 +16,7 @@ from eunoe.hosts.mem0.options import OPTIONS, check_options
 from eunoe.llm.anthropic import AnthropicLlm
 from eunoe.llm.openai import OpenAILlm
 from eunoe.memory import IN_MEMORY, Memory, default_path
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 _OWN: Final = "eunoe"
 """The provider that takes what `eunoe.open` takes."""

@@ -15,10 +15,9 @@ from eunoe.llm.adapters import adapt
 from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import Llm, Prompt
 from eunoe.memory import Memory
-from eunoe.model.atom import Atom
-from eunoe.model.report import Receipt
+from eunoe.model.atom import Atom, source_place
+from eunoe.model.result import Receipt
 from eunoe.model.scope import Scope
-from eunoe.model.source import source_place
 from eunoe.model.turn import FORMER
 from eunoe.text.sentences import split_sentences
 

@@ -9,8 +9,8 @@ from eunoe.errors import InputError
 from eunoe.hosts.mem0.arguments import ANY, OWNERS, parse_owner_id
 from eunoe.hosts.mem0.exceptions import OwnerMissingError
 from eunoe.hosts.mem0.payload import TIMES, to_field, to_utc
+from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
-from eunoe.model.validation import show
 
 _OPERATORS: Final = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "icontains")
 _LOGICAL: Final = {"$and": "AND", "$or": "OR", "$not": "NOT"}

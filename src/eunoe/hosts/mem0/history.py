@@ -8,9 +8,9 @@ from eunoe.errors import EunoeError
 from eunoe.hosts.mem0.ids import to_id
 from eunoe.hosts.mem0.payload import created_at, scope_of
 from eunoe.hosts.mem0.scope_groups import DELETIONS
-from eunoe.model.record import Item
+from eunoe.model.arguments import utc_now
+from eunoe.model.atom import Item
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 
 _NO_WORDS: Final = "deleted"
 """The text of a note that a memory was deleted."""

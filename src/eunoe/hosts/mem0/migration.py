@@ -24,10 +24,10 @@ from eunoe.hosts.mem0.stored_memories import (
     read_versions,
 )
 from eunoe.memory import AsyncMemory, Memory
+from eunoe.model.arguments import parse_time, utc_now
 from eunoe.model.atom import parse_atom
-from eunoe.model.report import ImportReport
+from eunoe.model.result import ImportReport
 from eunoe.model.scope import Scope
-from eunoe.model.time import parse_time, utc_now
 
 COLLECTION: Final = "mem0"
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from eunoe.errors import InputError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 _STORE: Final = """
 path collection_name embedding_model_dims on_disk https distance_strategy normalize_L2 client host port url api_key

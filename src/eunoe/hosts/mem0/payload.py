@@ -9,9 +9,9 @@ from eunoe.errors import InputError
 from eunoe.hosts.common import plain_mapping
 from eunoe.hosts.mem0.arguments import OWNERS
 from eunoe.hosts.mem0.ids import to_id
-from eunoe.model.record import Item
+from eunoe.model.arguments import parse_time
+from eunoe.model.atom import Item
 from eunoe.model.scope import Scope
-from eunoe.model.time import parse_time
 
 TIMES: Final = ("created_at", "updated_at")
 _SHOWN_BESIDE: Final = ("actor_id", "role", "attributed_to", "expiration_date")

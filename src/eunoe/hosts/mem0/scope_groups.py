@@ -11,10 +11,9 @@ import eunoe.memory
 from eunoe.hosts.mem0.arguments import OWNERS
 from eunoe.hosts.mem0.filters import own_keys, rest_of
 from eunoe.hosts.mem0.payload import created_at
+from eunoe.model.arguments import ATOM_KINDS, utc_now
 from eunoe.model.atom import Atom
-from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.scope import Scope, ScopeLike
-from eunoe.model.time import utc_now
 
 DELETIONS: Final[Mapping[str, str]] = {"mem0": "deleted"}
 """What a scope has besides its owner if it only notes which memories were deleted."""

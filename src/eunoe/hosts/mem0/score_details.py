@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from eunoe.model.hit import Hit
+from eunoe.model.result import Hit
 
 _SIGNALS: Final = {"dense": "semantic_score", "lexical": "bm25_score", "graph": "entity_boost"}
 """Signals of a recall, and what mem0 calls them."""

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 
 from eunoe.apps.projects import ProjectMemory
 from eunoe.errors import AccessError, EunoeError, InputError, ScopeError
-from eunoe.model.choices import Right
+from eunoe.model.arguments import Right
 from eunoe.model.scope import Scope
 from eunoe.server.access import Caller
 from eunoe.server.middleware.path_segments import unescape_segment

@@ -7,13 +7,10 @@ from typing import Any, Final
 
 from eunoe.errors import AccessError, NotFoundError
 from eunoe.memory import Memory
-from eunoe.model.atom import Atom
-from eunoe.model.context import Context
-from eunoe.model.graph import Neighbourhood
-from eunoe.model.record import Item
+from eunoe.model.atom import Atom, Item, source_place
+from eunoe.model.json import json_value
+from eunoe.model.result import Context, Neighbourhood
 from eunoe.model.scope import Scope
-from eunoe.model.source import source_place
-from eunoe.wire.encoding import json_value
 
 _MAX_SOURCES: Final = 50
 _MAX_PASSAGES: Final = 20

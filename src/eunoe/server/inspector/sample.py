@@ -8,9 +8,9 @@ from itertools import groupby
 from typing import Any, Final
 
 from eunoe.memory import Memory
-from eunoe.model.report import FormReport
+from eunoe.model.atom import source_name
+from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
-from eunoe.model.source import source_name
 
 _OLD_PLAN: Final = "launch"
 _NEW_PLAN: Final = "The launch is planned for Saturday 10 May 2025, high water 9:25."

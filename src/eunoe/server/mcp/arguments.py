@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from eunoe.errors import InputError
-from eunoe.model.validation import check_text, show
+from eunoe.model.arguments import check_text, show
 
 _TYPES: Final[Mapping[str, Any]] = {"string": str, "integer": int, "boolean": bool, "array": list, "object": dict}
 _NUMBER: Final = re.compile(r"-?[0-9]{1,15}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from eunoe.errors import AccessError, ScopeError
-from eunoe.model.choices import RIGHTS, Right
+from eunoe.model.arguments import RIGHTS, Right
 from eunoe.model.scope import Scope
 
 if TYPE_CHECKING:

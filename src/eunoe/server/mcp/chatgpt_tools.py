@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from eunoe.errors import NotFoundError
-from eunoe.model.record import Item
+from eunoe.model.atom import Item
 from eunoe.server.mcp.budget import longest_part
 from eunoe.server.mcp.cursors import parse_cursor
 from eunoe.server.mcp.memory_list import NOTICE, full_row

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from eunoe.errors import InputError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 _MAX_DIGITS: Final = 18
 _PAGE_CURSOR: Final = re.compile(r"((?:[0-9a-f]{16})?):([0-9]{1,18})")

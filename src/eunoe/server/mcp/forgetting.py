@@ -8,12 +8,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from eunoe.errors import InputError, NotFoundError
-from eunoe.model.hit import Hit
+from eunoe.model.atom import Item, source_name
 from eunoe.model.message import Message
-from eunoe.model.record import Item
-from eunoe.model.report import ForgetReport
+from eunoe.model.result import ForgetReport, Hit
 from eunoe.model.scope import Scope
-from eunoe.model.source import source_name
 from eunoe.model.turn import USER_ROLES, user_named_by
 from eunoe.server.mcp.memory_list import MemoryList, hit_row, take_rows
 from eunoe.server.mcp.tool import Answer, ToolCall
@@ -48,7 +46,7 @@ def _by_token(call: ToolCall) -> Answer:
 
 
 def _preview_words(call: ToolCall) -> Answer:
-    from eunoe.memory.word_matches import find_words  # loads the engine
+    from eunoe.memory.word_matches import find_words
 
     found, alike = find_words(call.memory, call.scope, call.text("words"), exact=call.is_exact)
     if not found and alike:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from eunoe.errors import InputError, NotFoundError
+from eunoe.model.arguments import show
 from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
-from eunoe.model.validation import show
 
 if TYPE_CHECKING:
     from eunoe.memory import Memory

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from eunoe.model.hit import Hit
+from eunoe.model.atom import Item
 from eunoe.model.message import Message
-from eunoe.model.record import Item
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
 from eunoe.server.mcp.budget import Budget, longest_part
 from eunoe.server.mcp.tool import Answer

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from eunoe.model.choices import KINDS
+from eunoe.model.arguments import KINDS
 from eunoe.server.mcp import forgetting, reading, writing
 from eunoe.server.mcp.budget import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
 from eunoe.server.mcp.tool import EXACT, SCOPE, Tool

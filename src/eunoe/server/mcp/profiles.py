@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from eunoe.errors import InputError
+from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
-from eunoe.model.validation import show
 from eunoe.server.mcp.chatgpt_tools import CHATGPT_TOOLS
 from eunoe.server.mcp.discussion_tools import DISCUSSION_TOOLS
 from eunoe.server.mcp.memory_tools import DEFAULT_TOOLS, READ_TOOLS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from eunoe.errors import InputError
-from eunoe.model.choices import KINDS
+from eunoe.model.arguments import KINDS
 from eunoe.server.mcp.cursors import parse_cursor, parse_page_cursor
 from eunoe.server.mcp.memory_list import MemoryList, Row, full_row, hit_row, named_scope, take_part, take_rows
 from eunoe.server.mcp.tool import Answer, ToolCall

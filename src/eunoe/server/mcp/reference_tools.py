@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
-from eunoe.model.choices import Right
+from eunoe.model.arguments import Right
 from eunoe.server.mcp.knowledge_graph import KnowledgeGraph
 from eunoe.server.mcp.tool import Answer, Tool, ToolCall, as_json
 

@@ -16,7 +16,7 @@ from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from eunoe.model.choices import RIGHTS
+from eunoe.model.arguments import RIGHTS
 from eunoe.model.scope import Scope
 from eunoe.server.mcp.backend import Backend
 from eunoe.server.mcp.caller import Caller, ScopeRule

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from eunoe.model.choices import Right
+from eunoe.model.arguments import Right
 from eunoe.model.scope import Scope
 from eunoe.server.mcp.budget import DEFAULT_TOKENS, Budget
 

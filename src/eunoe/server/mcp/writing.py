@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from eunoe.errors import InputError
-from eunoe.model.report import Receipt
+from eunoe.model.result import Receipt
 from eunoe.server.mcp.tool import Answer, ToolCall
 
 _MAX_TEXT_CHARACTERS: Final = 100_000

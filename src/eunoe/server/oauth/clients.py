@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from eunoe.model.time import to_micros, utc_now
+from eunoe.model.arguments import to_micros, utc_now
 from eunoe.server.oauth.errors import OAuthError
 from eunoe.server.state import ServerState
 

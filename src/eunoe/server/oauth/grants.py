@@ -11,8 +11,7 @@ import sqlite3
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from eunoe.model.choices import Right
-from eunoe.model.time import to_micros, utc_now
+from eunoe.model.arguments import Right, to_micros, utc_now
 from eunoe.server.keys import Key, Keys
 from eunoe.server.oauth.errors import OAuthError
 from eunoe.server.oauth.requests import AuthorizationRequest

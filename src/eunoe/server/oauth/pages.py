@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from starlette.responses import HTMLResponse
 
-from eunoe.model.choices import Right
+from eunoe.model.arguments import Right
 from eunoe.server.keys import Key
 from eunoe.server.oauth.requests import AuthorizationRequest
 

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-from eunoe.model.choices import Right
-from eunoe.model.time import to_micros, utc_now
+from eunoe.model.arguments import Right, to_micros, utc_now
 from eunoe.server.oauth.clients import Client, Clients
 from eunoe.server.oauth.errors import OAuthError
 from eunoe.server.oauth.resources import Resources

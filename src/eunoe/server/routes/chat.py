@@ -24,13 +24,13 @@ from eunoe.apps.discussion.workflow.chat import read_messages
 from eunoe.apps.discussion.workflow.document import WorkflowFolder
 from eunoe.apps.discussion.workflow.models import ModelMap
 from eunoe.apps.discussion.workflow.runner import WorkflowResult
-from eunoe.client.scope import default_scope
 from eunoe.errors import AccessError, EunoeError, InputError, LlmError, NotFoundError, ScopeError, WorkflowError
 from eunoe.llm import load_llm
 from eunoe.llm.openai import OpenAILlm
+from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
-from eunoe.model.validation import show
 from eunoe.net.endpoint import EndpointError
+from eunoe.net.local_server import default_scope
 from eunoe.server.access import Caller
 from eunoe.server.config import ServerConfig
 from eunoe.server.keys import OWNER

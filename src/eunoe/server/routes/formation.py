@@ -5,8 +5,7 @@ from typing import Any, Final
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from eunoe.model.preview import PassedOver
-from eunoe.model.report import FormReport
+from eunoe.model.result import FormReport, PassedOver
 from eunoe.model.scope import Scope
 from eunoe.server.routes.common import Body, CallerParam, MessageField, ScopeField, one_of, reply
 from eunoe.server.routes.json_request import json_router

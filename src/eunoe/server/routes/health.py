@@ -8,7 +8,7 @@ from fastapi import Query
 from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse, Response
 
-from eunoe.model.report import Status
+from eunoe.model.result import Status
 from eunoe.server.routes.common import CallerParam, ServicesParam, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of

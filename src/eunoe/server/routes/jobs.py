@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import FileResponse, Response
 
 from eunoe.errors import AccessError, InputError, NotFoundError
-from eunoe.model.choices import Right
+from eunoe.model.arguments import Right
 from eunoe.server.access import Caller
 from eunoe.server.jobs import Job, JobState
 from eunoe.server.routes.common import Body, CallerParam, ExactField, ModelField, ScopesField, ServicesParam, reply

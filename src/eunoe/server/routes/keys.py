@@ -5,7 +5,7 @@ from datetime import timedelta
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from eunoe.model.choices import RIGHTS, Right
+from eunoe.model.arguments import RIGHTS, Right
 from eunoe.server.durations import parse_duration, parse_end
 from eunoe.server.keys import Key
 from eunoe.server.routes.common import Body, CallerParam, ScopesField, ServicesParam, reply

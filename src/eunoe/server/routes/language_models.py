@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from eunoe.errors import LlmError
-from eunoe.model.report import LlmReport, ModelCall
+from eunoe.model.result import LlmReport, ModelCall
 from eunoe.server.problems import NoLlmError
 from eunoe.server.routes.common import CallerParam, PageFields, reply
 from eunoe.server.routes.json_request import json_router

@@ -9,8 +9,7 @@ from starlette.responses import Response
 
 from eunoe.errors import InputError
 from eunoe.memory.groups import Access
-from eunoe.model.choices import AtomKind, Kind
-from eunoe.model.validation import show
+from eunoe.model.arguments import AtomKind, Kind, show
 from eunoe.server.routes.common import (
     Body,
     CallerParam,

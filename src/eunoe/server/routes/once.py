@@ -14,9 +14,9 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from eunoe.memory import repeatable
+from eunoe.model.json import json_value
 from eunoe.server.idempotency import Attempt, Idempotency, InProgressError
 from eunoe.server.routes.common import CallerParam, ServicesParam, reply
-from eunoe.wire.encoding import json_value
 
 _POLL_SECONDS: Final = 0.1
 _PATIENCE_SECONDS: Final = 5.0

@@ -12,7 +12,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response, StreamingResponse
 
 from eunoe.errors import InputError
-from eunoe.model.report import ImportReport
+from eunoe.model.result import ImportReport
 from eunoe.server.access import Caller
 from eunoe.server.routes.common import CallerParam, ExactField, ScopeText, ServicesParam, reply
 from eunoe.server.routes.json_request import json_router

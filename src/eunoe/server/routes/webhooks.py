@@ -6,13 +6,13 @@ from fastapi import Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from eunoe.model.json import json_value
 from eunoe.server.access import Caller
 from eunoe.server.routes.common import Body, CallerParam, ServicesParam, reply
 from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 from eunoe.server.webhook_delivery import check_url
 from eunoe.server.webhooks import Delivery, Webhook
-from eunoe.wire.encoding import json_value
 
 router = json_router("webhooks")
 

@@ -28,7 +28,7 @@ from eunoe.apps.discussion.settings import StateDocumentSettings
 from eunoe.apps.discussion.update import update_discussion
 from eunoe.errors import ConflictError, InputError
 from eunoe.memory import Memory
-from eunoe.model.time import utc_now
+from eunoe.model.arguments import utc_now
 
 SCOPE = discussion_scope("trip")
 HASH = "0123456789abcdef"

@@ -20,7 +20,7 @@ from eunoe.apps.discussion.workflow.runner import NodeFailure
 from eunoe.errors import WorkflowError
 from eunoe.llm.contract import Prompt
 from eunoe.llm.scripted import ScriptedLlm
-from eunoe.model.time import utc_now
+from eunoe.model.arguments import utc_now
 
 
 def say(text: str, **fields: Any) -> dict[str, Any]:

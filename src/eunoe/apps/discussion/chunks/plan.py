@@ -16,7 +16,7 @@ from eunoe.apps.discussion.chunks.content import cut, digest, has_words
 from eunoe.apps.discussion.chunks.records import ChunkRecord, Records
 from eunoe.apps.discussion.model import Chunk, LogMessage
 from eunoe.apps.discussion.settings import ChunkSettings
-from eunoe.model.lease import LeaseStatus
+from eunoe.model.result import LeaseStatus
 from eunoe.model.turn import SILENT_ROLES
 
 _LEAST_MESSAGES: Final = 3

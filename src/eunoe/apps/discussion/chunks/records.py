@@ -10,10 +10,9 @@ from typing import Any, Final, NamedTuple
 from eunoe.apps.discussion.atoms import NOTHING, is_nothing, own_source
 from eunoe.apps.discussion.model import Chunk
 from eunoe.memory import Memory
+from eunoe.model.arguments import ATOM_KINDS, utc_now
 from eunoe.model.atom import Atom
-from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 
 _PAGE: Final = 1000
 _STANDS_FOR: Final = ("supersedes", "condenses")

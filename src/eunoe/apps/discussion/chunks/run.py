@@ -15,9 +15,9 @@ from eunoe.apps.discussion.creators import Creator, CreatorCall
 from eunoe.apps.discussion.model import CHUNK_MEMORY, Chunk
 from eunoe.errors import ConflictError, EunoeError, StoreError
 from eunoe.memory import Memory
+from eunoe.model.arguments import utc_now
 from eunoe.model.atom import AUTHOR, EXTRACTIVE, Atom
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 from eunoe.text.normalize import one_line
 
 ChunkOutcome = Literal["made", "nothing", "failed", "held", "paused", "moved"]

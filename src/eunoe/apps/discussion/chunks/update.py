@@ -17,10 +17,10 @@ from eunoe.apps.discussion.model import Chunk, LogMessage
 from eunoe.apps.discussion.settings import AuthorSettings, ChunkSettings, DiscussionSettings
 from eunoe.errors import InputError
 from eunoe.memory import Memory
+from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Atom
-from eunoe.model.lease import LeaseStatus
+from eunoe.model.result import LeaseStatus
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 from eunoe.text.normalize import fingerprint
 
 Progress = Callable[[str, int, int], None]

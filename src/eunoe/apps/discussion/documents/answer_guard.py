@@ -10,7 +10,7 @@ from typing import Final
 from eunoe.apps.discussion.authors import Author, Prompts
 from eunoe.errors import LlmError, WorkflowError
 from eunoe.memory import Memory
-from eunoe.model.lease import Lease
+from eunoe.model.result import Lease
 from eunoe.model.scope import Scope
 from eunoe.text.normalize import fold
 from eunoe.text.sentences import split_sentences

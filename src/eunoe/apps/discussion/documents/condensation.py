@@ -26,10 +26,10 @@ from eunoe.apps.discussion.model import CHUNK_MEMORY, ChunkMemory
 from eunoe.apps.discussion.settings import CondensationSettings
 from eunoe.errors import ConflictError
 from eunoe.memory import Memory
+from eunoe.model.arguments import utc_now
 from eunoe.model.atom import EXTRACTIVE, Atom
-from eunoe.model.lease import Lease
+from eunoe.model.result import Lease
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 
 LEASE: Final = "condensation"
 """The name of its lease. If the last attempt failed, the lease says why."""

@@ -17,9 +17,9 @@ from eunoe.apps.discussion.atoms import (
 from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, ChunkMemory, KeywordMemory, MemoryKind
 from eunoe.errors import NotFoundError
 from eunoe.memory import Memory
+from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from eunoe.apps.discussion.chunks.content import digest, has_words
 from eunoe.apps.discussion.files.record import is_imported, read_record, record_item
 from eunoe.apps.discussion.model import Chunk, ChunkMemory, LogMessage, MemoryKind
 from eunoe.memory import Memory
+from eunoe.model.arguments import utc_now
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 
 _EDITED: Final = "edited"
 """Under which it is noted how many messages of the imported part had been edited."""

@@ -23,8 +23,8 @@ from eunoe.apps.discussion.model import ChunkMemory
 from eunoe.apps.discussion.scope import DEFAULT_USER, discussion_ids, discussion_scope
 from eunoe.errors import InputError, NotFoundError
 from eunoe.memory import Memory
+from eunoe.model.arguments import check_choice
 from eunoe.model.scope import Scope
-from eunoe.model.validation import check_choice
 
 
 def export_discussion(

@@ -25,8 +25,8 @@ from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, ChunkMemor
 from eunoe.apps.discussion.scope import DEFAULT_USER, discussion_scope
 from eunoe.errors import ConflictError, EunoeError, InputError
 from eunoe.memory import Memory
+from eunoe.model.arguments import utc_now
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 
 M = TypeVar("M", ChunkMemory, KeywordMemory)
 

@@ -12,8 +12,7 @@ from eunoe.apps.discussion.files.database import Row
 from eunoe.apps.discussion.files.text_files import parse_json
 from eunoe.apps.discussion.model import KeywordMemory
 from eunoe.errors import InputError
-from eunoe.model.time import parse_time
-from eunoe.model.validation import check_metadata
+from eunoe.model.arguments import check_metadata, parse_time
 
 _REQUIRED: Final = ("title", "summary", "entities", "key_phrases")
 _LISTS: Final = ("entities", "key_phrases", "topics")

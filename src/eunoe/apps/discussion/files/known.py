@@ -12,10 +12,9 @@ from eunoe.apps.discussion.files.plan import Known
 from eunoe.apps.discussion.files.record import IMPORT, is_imported, read_record
 from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, ChunkMemory, KeywordMemory
 from eunoe.memory import Memory
+from eunoe.model.arguments import ATOM_KINDS, utc_now
 from eunoe.model.atom import AUTHOR, Atom
-from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 
 _PAGE: Final = 1000
 M = TypeVar("M", ChunkMemory, KeywordMemory)

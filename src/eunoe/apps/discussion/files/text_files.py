@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from eunoe.apps.discussion.files.encryption import FileKey, is_encrypted
 from eunoe.errors import InputError
-from eunoe.model.validation import check_text
+from eunoe.model.arguments import check_text
 
 
 class TextBlock(NamedTuple):

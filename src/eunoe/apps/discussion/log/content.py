@@ -9,10 +9,9 @@ from eunoe.apps.discussion.log.changes import Hole, Line
 from eunoe.apps.discussion.log.request import content_hash, fields_of, message_key
 from eunoe.apps.discussion.model import LogMessage
 from eunoe.memory import Memory
-from eunoe.model.chat_order import AFTER, in_order
 from eunoe.model.message import Message
 from eunoe.model.scope import Scope
-from eunoe.model.turn import SILENT_ROLES
+from eunoe.model.turn import AFTER, SILENT_ROLES, in_order
 
 IS_LAST: Final = "is_last"
 """The field of metadata that says that nothing stood behind it when it was added."""

@@ -17,9 +17,8 @@ from eunoe.apps.discussion.log.request import FIELDS, RequestMessage, read_reque
 from eunoe.apps.discussion.log.turn_changes import find_turn_changes
 from eunoe.apps.discussion.model import LogMessage
 from eunoe.memory import Memory
-from eunoe.model.chat_order import AFTER
 from eunoe.model.scope import Scope, ScopeLike
-from eunoe.model.turn import FORMER
+from eunoe.model.turn import AFTER, FORMER
 
 _ID_CHARACTERS: Final = 32
 _MAX_QUICK_MESSAGES: Final = 500

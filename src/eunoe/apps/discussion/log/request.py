@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 from eunoe.apps.discussion.scope import take_tag
 from eunoe.errors import InputError
+from eunoe.model.arguments import parse_optional_time
 from eunoe.model.message import Message, parse_message
-from eunoe.model.time import parse_optional_time
 from eunoe.model.turn import SILENT_ROLES
 from eunoe.text.normalize import replace_surrogates
 

@@ -13,11 +13,10 @@ from eunoe.apps.discussion.retrievers.escaping import RULE, escape_memory
 from eunoe.apps.discussion.retrievers.keyword_search import KeywordHit, KeywordQuery, search_keyword_memories
 from eunoe.apps.discussion.scope import discussion_key
 from eunoe.memory import Memory
-from eunoe.model.hit import Hit
+from eunoe.model.arguments import TimeLike, check_count, check_text
 from eunoe.model.message import Message
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.model.time import TimeLike
-from eunoe.model.validation import check_count, check_text
 
 _LEAST_CANDIDATES: Final = 60
 _EVIDENCE: Final = 0.2

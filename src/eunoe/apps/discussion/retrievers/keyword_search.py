@@ -16,9 +16,8 @@ from eunoe.apps.discussion.retrievers.views import keyword_rows
 from eunoe.apps.discussion.scope import discussion_key
 from eunoe.errors import EmbedderError, InputError
 from eunoe.memory import Memory
+from eunoe.model.arguments import check_count, check_flag, show, utc_now
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
-from eunoe.model.validation import check_count, check_flag, show
 from eunoe.text.normalize import fold
 
 SearchMode = Literal["keyword", "semantic", "hybrid"]

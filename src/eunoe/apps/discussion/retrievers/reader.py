@@ -28,8 +28,8 @@ from eunoe.apps.discussion.retrievers.views import (
 from eunoe.apps.discussion.scope import DEFAULT_USER, discussion_ids, discussion_scope
 from eunoe.apps.discussion.token_limit import fit
 from eunoe.memory import Memory
+from eunoe.model.arguments import check_count
 from eunoe.model.scope import Scope
-from eunoe.model.validation import check_count
 
 ALL: Final = -1
 """As a number of memories: all of them."""

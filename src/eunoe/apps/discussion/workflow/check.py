@@ -24,7 +24,7 @@ from eunoe.apps.discussion.workflow.templates import template_names
 from eunoe.apps.discussion.workflow.trace import new_trace, node_place
 from eunoe.apps.discussion.workflow.values import COUNT_KEYS, VALUES, count_problem
 from eunoe.errors import EunoeError, WorkflowError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 _MAKER: Final = "QualityMemory"
 _READERS: Final = frozenset(("RecentMemory", "FullChatSummary"))

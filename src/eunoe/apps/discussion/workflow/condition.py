@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from eunoe.errors import WorkflowError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 Render = Callable[[str], str]
 Condition = Callable[[Render], bool]

@@ -14,8 +14,8 @@ from eunoe.apps.discussion.workflow.node_call import NodeCall
 from eunoe.apps.discussion.workflow.runner import Run
 from eunoe.errors import ConflictError, LlmError, WorkflowError
 from eunoe.memory import Memory
+from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
-from eunoe.model.validation import show
 
 
 def make_memories(call: NodeCall, *, force: bool = False, is_whole: bool = False) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from eunoe.errors import WorkflowError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 _SUFFIX: Final = ".json"
 _MAX_FILE_BYTES: Final = 10_000_000

@@ -11,7 +11,7 @@ from eunoe.apps.discussion.workflow.chat import ChatMessage
 from eunoe.apps.discussion.workflow.trace import NodeTrace
 from eunoe.errors import LlmError, WorkflowError
 from eunoe.llm.contract import CutAnswerError, Llm, Prompt, Reply
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 from eunoe.text.tokens import token_count
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from eunoe.apps.discussion.workflow.trace import NodeTrace, new_trace, node_plac
 from eunoe.errors import EunoeError, InputError, WorkflowError
 from eunoe.llm.contract import Llm
 from eunoe.memory import Memory
+from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
-from eunoe.model.validation import show
 
 MAX_DEPTH: Final = 20
 """Workflows that call each other in a chain; more are a mistake."""

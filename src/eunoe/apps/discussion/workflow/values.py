@@ -16,7 +16,7 @@ from eunoe.apps.discussion.workflow.chat import (
     transcript,
 )
 from eunoe.errors import WorkflowError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 _COUNTS: Final = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "ten": 10, "twenty": 20}
 _DEFAULT_MESSAGES: Final = 5

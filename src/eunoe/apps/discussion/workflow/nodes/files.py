@@ -14,7 +14,7 @@ from eunoe.apps.discussion.workflow.node import node
 from eunoe.apps.discussion.workflow.node_call import NodeCall
 from eunoe.apps.discussion.workflow.values import COUNT_KEYS
 from eunoe.errors import WorkflowError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 MAX_BYTES: Final = 10_000_000
 """A file that is longer fits into no prompt."""

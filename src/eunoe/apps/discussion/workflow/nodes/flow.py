@@ -11,7 +11,7 @@ from eunoe.apps.discussion.workflow.node_call import NodeCall
 from eunoe.apps.discussion.workflow.templates import template_names
 from eunoe.apps.discussion.workflow.values import COUNT_KEYS
 from eunoe.errors import EunoeError, WorkflowError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 _DEFAULT: Final = "default"
 _DEFAULT_CONTENT_KEY: Final = "UseDefaultContentInsteadOfWorkflow"

@@ -6,8 +6,8 @@ from eunoe.apps.discussion.workflow.node import node
 from eunoe.apps.discussion.workflow.node_call import NodeCall
 from eunoe.errors import AccessError, WorkflowError
 from eunoe.memory import Memory
+from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
-from eunoe.model.validation import show
 
 _LOCK_SECONDS: Final = 600
 

@@ -10,7 +10,7 @@ from eunoe.apps.discussion.workflow.environment import Environment
 from eunoe.apps.discussion.workflow.node_call import NodeCall
 from eunoe.apps.discussion.workflow.placeholders import placeholder_names
 from eunoe.errors import InputError, WorkflowError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 ACROSS: Final = "acrossDiscussions"
 """Lets a node read all discussions of the user."""

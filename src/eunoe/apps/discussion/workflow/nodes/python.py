@@ -14,7 +14,7 @@ from eunoe.apps.discussion.workflow.environment import Environment
 from eunoe.apps.discussion.workflow.node import node
 from eunoe.apps.discussion.workflow.node_call import NodeCall, as_text
 from eunoe.errors import WorkflowError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 
 def _check(fields: Mapping[str, Any], environment: Environment) -> Iterator[str]:
