@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from eunoe.form.background import Background
     from eunoe.form.former import Former
     from eunoe.index.cache import IndexCache
-    from eunoe.recall.context import ContextBuilder
-    from eunoe.recall.conversation_recall import LookupRequest
+    from eunoe.recall.context import ContextBuilder, LookupRequest
     from eunoe.recall.request import RecallRequest
     from eunoe.recall.reranking import Reranker
     from eunoe.recall.search import Searcher
@@ -272,7 +271,7 @@ class Engine:
             self.pending.note_model_change()
 
     def look_up(self, request: LookupRequest) -> Hits:
-        from eunoe.recall.conversation_recall import look_up
+        from eunoe.recall.context import look_up
 
         return Hits(look_up(self.searcher, self.access, request))
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import eunoe
-from eunoe.recall.passages import GAP, fitting_passages
+from eunoe.recall.recalled_context import fitting_passages
+from eunoe.recall.rendering import GAP
 from eunoe.text.parts import split_into_parts
 from eunoe.text.sentences import word_count
 

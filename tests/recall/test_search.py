@@ -7,7 +7,7 @@ from tests.support.letters import Letters
 
 import eunoe
 from eunoe.errors import InputError
-from eunoe.recall.ranking_recipes import RECIPES
+from eunoe.recall.recipes import RECIPES
 from eunoe.text.tokens import token_count
 
 ANNA = {"user": "anna"}

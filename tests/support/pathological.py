@@ -78,11 +78,9 @@ def readers() -> dict[str, Callable[[str], object]]:
     from eunoe.model.scope import parse_scopes
     from eunoe.model.stream import PRESETS, Target
     from eunoe.model.turn import Turn, said_text
-    from eunoe.recall.lookup_query import rule_query
-    from eunoe.recall.query import plan_query, read_question
-    from eunoe.recall.rendering import STYLES
-    from eunoe.recall.static_context import Note, StreamSection
-    from eunoe.recall.static_rendering import render_static
+    from eunoe.recall.query import plan_query, read_question, rule_query
+    from eunoe.recall.rendering import STYLES, Note
+    from eunoe.recall.static_context import StreamSection, render_static
     from eunoe.text.dates import find_date_ranges
     from eunoe.text.entities import find_entities, title_keys
     from eunoe.text.language_names import name_language

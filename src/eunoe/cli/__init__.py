@@ -10,7 +10,7 @@ _INTERRUPTED: Final = 130
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run one command line and leave with its exit code."""
     try:
-        from eunoe.cli.app import run
+        from eunoe.cli.app import run  # an import of the package alone stays light
 
         code = run(sys.argv[1:] if args is None else args)
     except KeyboardInterrupt:

@@ -51,7 +51,7 @@ KeepOption = Annotated[Path | None, typer.Option("--keep", metavar="PATH", help=
 @command("eunoe demo --keep tour.db", without=("store", "embedder", "json"))
 def demo(call: Call, keep: KeepOption = None) -> None:
     """Take a guided tour through a sample conversation."""
-    from eunoe.cli.demo import show_tour
+    from eunoe.cli.demo import show_tour  # with it comes the whole memory
 
     show_tour(keep)
 

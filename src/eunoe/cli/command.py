@@ -135,7 +135,7 @@ class Call:
         if self.json:
             output.write_json(reply.document)
         elif reply.views:
-            from eunoe.cli.display import terminal
+            from eunoe.cli.display import terminal  # with it comes rich, which nothing else needs
 
             terminal.show(reply.views)
         else:

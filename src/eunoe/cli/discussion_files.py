@@ -9,7 +9,13 @@ from typing import Annotated, Final
 
 import typer
 
-from eunoe.apps.discussion.files import DiscussionImport, Refusal, export_discussion, import_discussion, import_folder
+from eunoe.apps.discussion.files import (
+    DiscussionImport,
+    Refusal,
+    export_discussion,
+    import_discussion,
+    import_folder,
+)
 from eunoe.apps.discussion.files.layout import files_at
 from eunoe.apps.discussion.scope import DEFAULT_USER
 from eunoe.cli.command import Call, MisuseError, Reply, command

@@ -225,7 +225,7 @@ def _extraction_notes(report: GraphReport) -> Iterable[str]:
 
 
 def _save_graph(near: Neighbourhood, file: Path | None) -> Iterable[str]:
-    from eunoe.apps.projects.graphml import graphml
+    from eunoe.apps.projects.graphml import graphml  # with it comes the whole memory
     from eunoe.memory import open_output
 
     if file:

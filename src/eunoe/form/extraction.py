@@ -27,7 +27,7 @@ from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
 from eunoe.model.turn import Turn
 from eunoe.net.endpoint import EndpointError
-from eunoe.recall.ranking_recipes import RECIPES
+from eunoe.recall.recipes import RECIPES
 from eunoe.recall.request import Filter, RecallRequest
 from eunoe.recall.search import Searcher
 from eunoe.records.corrections import LikeSentences

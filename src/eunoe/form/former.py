@@ -17,8 +17,7 @@ from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Settings, Target
 from eunoe.model.turn import read_turns, speaking_users, turns_to_form
-from eunoe.recall.search import Searcher
-from eunoe.recall.similar_atoms import SimilarAtoms, find_similar_atoms
+from eunoe.recall.search import Searcher, SimilarAtoms, find_similar_atoms
 from eunoe.records import leases
 from eunoe.records.corrections import CorrectionReader
 from eunoe.records.counters import AccessLog

@@ -14,7 +14,7 @@ from eunoe.model.arguments import ATOM_KINDS
 from eunoe.model.atom import AUTHOR, EXTRACTIVE, MEMORY_KEY, WORTH, Record, source_name
 from eunoe.model.result import FormReport
 from eunoe.model.turn import Turn
-from eunoe.recall.similar_atoms import SimilarAtoms
+from eunoe.recall.search import SimilarAtoms
 from eunoe.records.identity import memory_key, new_ids, record_content, tombstone_identities, topic_of
 from eunoe.records.insertion import VectorBatch, insert_records
 from eunoe.records.versions import (

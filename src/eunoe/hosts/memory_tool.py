@@ -14,7 +14,7 @@ from eunoe.model.arguments import RecipeName, check_count, show, utc_now
 from eunoe.model.result import Hit
 from eunoe.model.scope import Scope, ScopeLike, check_users
 from eunoe.model.turn import RECALL_TOOL, read_turns
-from eunoe.recall.ranking_recipes import Recipe
+from eunoe.recall.recipes import Recipe
 from eunoe.recall.rendering import escape_markdown
 from eunoe.recall.request import find_recipe
 from eunoe.text.ages import describe_age

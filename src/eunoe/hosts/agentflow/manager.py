@@ -29,7 +29,7 @@ from eunoe.hosts.agentflow.extraction import (
     stored_at,
 )
 from eunoe.model.arguments import check_count, check_flag, check_seconds, show, utc_now
-from eunoe.recall.novelty import content_terms
+from eunoe.recall.recalled_context import content_terms
 from eunoe.text.ages import describe_age
 from eunoe.text.markup import escape_xml
 
