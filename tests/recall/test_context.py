@@ -25,7 +25,7 @@ from eunoe.recall.recalled_context import shown_threshold
 from eunoe.recall.recipes import RECIPES
 from eunoe.recall.static_context import StaticContext, StaticContextCache, StreamSection
 from eunoe.store.schema import StreamLink
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 ANNA = "agent=cook/user=anna"
 HERE = "agent=cook/session=s1/user=anna"

@@ -14,7 +14,7 @@ from tests.support.agentflow_graphs import long_term_memory
 import eunoe
 from eunoe.errors import InputError
 from eunoe.hosts.agentflow import EunoeStore
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 ANNA = {"user_id": "anna"}
 

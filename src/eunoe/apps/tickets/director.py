@@ -22,7 +22,7 @@ from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import Prompt
 from eunoe.llm.models import Models
 from eunoe.model.arguments import check_count
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 _MAX_ATTEMPTS: Final = 3
 _SCHEMA: Final = {

@@ -31,7 +31,7 @@ from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
 from eunoe.recall.rendering import escape_markdown
 from eunoe.recall.request import VectorLike
-from eunoe.text.markup import neutralize
+from eunoe.text.normalize import neutralize
 
 RepositoryId = str | UUID
 

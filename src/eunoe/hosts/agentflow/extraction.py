@@ -12,14 +12,14 @@ from tenxgraph.core.state import Message
 from tenxgraph.storage.store.store_schema import MemorySearchResult
 
 from eunoe.errors import InputError, LlmError
-from eunoe.form.rule_summary import summarize_by_rules
 from eunoe.form.statements import MIN_SCORE, is_secret, read_statement
+from eunoe.form.summaries import summarize_by_rules
 from eunoe.llm import load_llm
 from eunoe.llm.contract import Prompt
 from eunoe.llm.lenient_json import read_json
 from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Atom
-from eunoe.text.markup import escape_xml
+from eunoe.text.normalize import escape_xml
 from eunoe.text.sentences import cut_to_words, split_sentences
 
 FACT_EXTRACTION_PROMPT: Final = """\

@@ -16,7 +16,7 @@ from tenxgraph.storage.store.store_schema import MemorySearchResult, MemoryType
 from tenxgraph.utils.constants import DEFAULT_ANONYMOUS_USER_ID
 
 from eunoe.errors import InputError, LlmError, ScopeError
-from eunoe.form.duplicates import similarity
+from eunoe.form.likeness import similarity
 from eunoe.form.statements import is_question
 from eunoe.hosts.agentflow.extraction import (
     ExtractiveExtractor,
@@ -30,8 +30,8 @@ from eunoe.hosts.agentflow.extraction import (
 )
 from eunoe.model.arguments import check_count, check_flag, check_seconds, show, utc_now
 from eunoe.recall.recalled_context import content_terms
-from eunoe.text.ages import describe_age
-from eunoe.text.markup import escape_xml
+from eunoe.text.dates import describe_age
+from eunoe.text.normalize import escape_xml
 
 MemoryScope = Literal["user", "thread"]
 Own = dict[str, Any]

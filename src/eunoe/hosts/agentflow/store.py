@@ -41,7 +41,7 @@ from eunoe.model.arguments import AtomKind, check_count, check_text, show
 from eunoe.model.atom import Atom, Item
 from eunoe.model.result import Hit, Receipt
 from eunoe.model.scope import Scope
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 Config = dict[str, Any]
 Fields = dict[str, Any]

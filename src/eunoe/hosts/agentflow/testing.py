@@ -14,7 +14,7 @@ from tenxgraph.core.state import Message
 from tenxgraph.storage.store.base_store import BaseStore
 from tenxgraph.storage.store.store_schema import MemorySearchResult, MemoryType
 
-from eunoe.form.content_words import content_words
+from eunoe.form.evidence import content_words
 from eunoe.hosts.agentflow.callbacks import configure_memory
 from eunoe.hosts.agentflow.manager import is_own, own_config
 from eunoe.text.normalize import fold
