@@ -11,7 +11,7 @@ from typing import Any, Final
 import eunoe
 from eunoe.embed.adapters import OpenAIEmbedder
 from eunoe.errors import InputError
-from eunoe.hosts.default_store import default_memory
+from eunoe.hosts.common import default_memory
 from eunoe.hosts.mem0.options import OPTIONS, check_options
 from eunoe.llm.remote import AnthropicLlm, OpenAILlm
 from eunoe.memory import IN_MEMORY, Memory, default_path
