@@ -19,8 +19,9 @@ from hypothesis import HealthCheck, settings
 import eunoe
 
 if TYPE_CHECKING:
-    from eunoe.memory import Memory
     from tests.support.store_server import StoreServer
+
+    from eunoe.memory import Memory
 
 settings.register_profile(
     "steady",

@@ -8,12 +8,12 @@ import shlex
 from pathlib import Path
 
 import pytest
+from tests.embed.folder.models import xlm_roberta
 
 import eunoe
 from eunoe.cli.app import run
 from eunoe.errors import MissingPackageError
 from eunoe.model.stream import PRESETS, SETTING_NAMES, Settings
-from tests.embed.folder.models import xlm_roberta
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]

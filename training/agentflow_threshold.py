@@ -3,8 +3,9 @@
 import asyncio
 from statistics import mean
 
-import eunoe
 from bench.conversations import GoldConversation, load_conversations
+
+import eunoe
 from eunoe.hosts.agentflow import EunoeStore, MemoryManager
 
 THRESHOLDS = (0.0, 0.3, 0.5, 0.7)

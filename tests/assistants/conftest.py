@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from tests.support.hooks import HookRunner
 
 import eunoe
-from tests.support.hooks import HookRunner
 
 _VARIABLES = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "APPDATA", "LOCALAPPDATA", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
 

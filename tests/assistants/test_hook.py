@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.hooks import HookRunner
 
 import eunoe
 from eunoe.assistants.hook import hook_folder, spool_folder
 from eunoe.assistants.intake import read_notes, take_in, waiting_events
 from eunoe.assistants.recall import is_worth_waiting
-from tests.support.hooks import HookRunner
 
 
 def prompt(text: str, **fields: Any) -> dict[str, Any]:

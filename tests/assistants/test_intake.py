@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.hooks import HookRunner
+from tests.support.live_server import LiveServer
 
 import eunoe
 from eunoe.assistants.hook import hook_folder, read_event, spool_folder, write_to_spool
@@ -14,8 +16,6 @@ from eunoe.assistants.intake import read_notes, take_in, waiting_events
 from eunoe.errors import StoreFullError
 from eunoe.memory import Memory
 from eunoe.server.config import ServerConfig
-from tests.support.hooks import HookRunner
-from tests.support.live_server import LiveServer
 
 
 def leave(store: Path, text: str, **changes: Any) -> Path:

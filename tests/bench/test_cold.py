@@ -3,7 +3,6 @@
 import json
 
 import pytest
-
 from bench.__main__ import run_bench
 from bench.cold import made_up_documents, run_cold_bench
 

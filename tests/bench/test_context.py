@@ -5,17 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from bench.__main__ import run_bench
 from bench.context import ContextAnswer, context_figures, holds_gold, run_context_bench
 from bench.conversations import join_turns, load_conversations
+
 from eunoe import embed
 from eunoe.errors import InputError
 from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Record
 from eunoe.model.result import Context, Hit
 from eunoe.model.scope import Scope
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 BOILER = "My boiler broke."
 GOODBYE = ["Oh dear.", "Quite.", "Goodbye then.", "See you."]

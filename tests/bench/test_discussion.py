@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-
 from bench.__main__ import run_bench
 from bench.discussion import run_discussion_bench
 

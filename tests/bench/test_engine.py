@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import eunoe
-from bench import Result, StatusLine, engine, engine_report, worker
 from bench.__main__ import run_bench
 from bench.peers import DESCRIPTIONS, ENGINES, PEERS, SUBJECT
 from bench.worker import TaskSpec, exact_recall, search_latency
 from bench.workload import BATCH_SIZE, SearchQuery, Workload
+
+import eunoe
+from bench import Result, StatusLine, engine, engine_report, worker
 
 MODULES = {
     "sqlite-vec": "sqlite_vec",

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
-
 from bench.__main__ import run_bench
 from bench.forming import count_llm_calls, made_up_sentence, run_forming_bench
+
 from eunoe.llm.contract import Prompt
 
 TINY = ["--turns", "2", "--atoms", "10", "--embedder", "none"]

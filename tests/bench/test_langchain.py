@@ -3,7 +3,6 @@
 import json
 
 import pytest
-
 from bench.__main__ import run_bench
 
 TINY = ["--turns", "3", "--atoms", "20", "--embedder", "none"]

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-
 from bench.langgraph import run_langgraph_bench
 
 TINY = ["langgraph", "--items", "20", "--namespaces", "2", "--repeats", "2"]

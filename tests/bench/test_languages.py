@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from bench import languages
 from bench.__main__ import run_bench
 from bench.conversations import load_conversations
 from bench.languages import BUILT_IN, LANGUAGES, run_languages_bench, translate_conversations
+
+from bench import languages
 from eunoe.errors import InputError
 
 TRANSLATIONS = Path(__file__).parents[2] / "training" / "translations"

@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from bench.__main__ import run_bench
 from bench.conversations import BUILT_IN, read_conversations
 from bench.labelled_turns import label_figures, load_labelled_turns, run_labels_bench
 from bench.learning import holds_words, run_learning_bench
 from bench.metrics import f1_scores, precision_at_recall
 from bench.turn_judge import DROPPED_KINDS
+
 from eunoe import embed
 from eunoe.errors import InputError
-from eunoe.form.kind_model import Judgement
-from eunoe.form.turn_reading import TurnReading
+from eunoe.form.turns import Judgement, TurnReading
 from eunoe.model.arguments import KEPT_KINDS, TURN_KINDS
 from eunoe.model.turn import Turn
 

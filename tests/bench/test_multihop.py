@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from bench.__main__ import run_bench
 from bench.multihop import add_times, load_documents, made_up_passage, run_multihop_bench
+
 from eunoe import embed
 from eunoe.errors import InputError
 

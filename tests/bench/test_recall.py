@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from bench.__main__ import run_bench
 from bench.conversations import BUILT_IN, load_conversations, merge_conversations
 from bench.metrics import latency, mean_scores, percentile, ranking_scores
 from bench.recall import run_recall_bench
+
 from eunoe import embed
 from eunoe.errors import InputError
 

@@ -4,8 +4,6 @@ import json
 from typing import Any
 
 import pytest
-
-from bench import technical_set
 from bench.__main__ import run_bench
 from bench.technical_set import (
     COLLECTIONS,
@@ -16,6 +14,8 @@ from bench.technical_set import (
     load_collections,
     run_technical_bench,
 )
+
+from bench import technical_set
 
 CUTS = {"recall@2", "recall@5", "recall@10"}
 

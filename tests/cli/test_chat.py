@@ -13,14 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Cli, LlmServer, Result
 
 import eunoe
 from eunoe.cli.chat import SYSTEM_PROMPT, Chat
 from eunoe.errors import LlmError
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 from eunoe.model.message import Message
 from eunoe.model.scope import Scope
-from tests.cli.conftest import Cli, LlmServer, Result
 
 HERE = "session=s1/user=anna"
 OWN = "user=anna"

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.conftest import Cli, Result
 
 import eunoe
 from eunoe.cli import main
-from tests.cli.conftest import Cli, Result
 
 ANNA = "user=anna"
 COMMANDS = (

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.conftest import Cli
 
 import eunoe
 from eunoe.apps.discussion import Discussion, discussion_ids
 from eunoe.apps.discussion.files.encryption import is_encrypted
-from tests.cli.conftest import Cli
 
 
 def chat(count: int) -> list[dict[str, Any]]:

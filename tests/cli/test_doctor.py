@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Cli, LlmServer
+from tests.support.live_server import LiveServer
 
 import eunoe
 from eunoe.assistants.hook import write_to_spool
 from eunoe.assistants.installation import install, make_options
 from eunoe.assistants.intake import take_in
 from eunoe.server.config import ServerConfig
-from tests.cli.conftest import Cli, LlmServer
-from tests.support.live_server import LiveServer
 
 Doctor = Callable[[], dict[str, tuple[str, str]]]
 

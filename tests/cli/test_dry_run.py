@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Cli
 
 import eunoe
-from tests.cli.conftest import Cli
 
 ANNA = "user=anna"
 TALK = "I am allergic to peanuts.\nWhat time is it?\n"

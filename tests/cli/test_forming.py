@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Cli, Result
 
 import eunoe
 from eunoe.errors import StoreBusyError
 from eunoe.memory import Admin, Memory
 from eunoe.model.result import FormReport
-from tests.cli.conftest import Cli, Result
 
 HERE = "agent=cook/session=s1/user=anna"
 OWN = "agent=cook/user=anna"

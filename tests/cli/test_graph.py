@@ -6,11 +6,11 @@ from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 import pytest
+from tests.cli.conftest import Cli, Result
 
 import eunoe
 from eunoe.errors import LlmError
-from eunoe.llm.scripted import ScriptedLlm
-from tests.cli.conftest import Cli, Result
+from eunoe.llm.contract import ScriptedLlm
 
 ATLAS = "project=atlas"
 

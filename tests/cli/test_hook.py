@@ -1,7 +1,6 @@
 """The command `hook` refuses what makes no sense; what it does is tested with real processes."""
 
 import pytest
-
 from tests.cli.conftest import Cli
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from tests.cli.conftest import Cli
 
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "chats"

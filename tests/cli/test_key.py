@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.support.live_server import LiveServer
 
 from eunoe.server.config import ServerConfig
-from tests.support.live_server import LiveServer
 
 
 @pytest.fixture

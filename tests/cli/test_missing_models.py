@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.conftest import Cli, Result
 
 import eunoe
 from eunoe.embed import encoder as encoders
 from eunoe.embed import encoder as rerankers
 from eunoe.embed import encoder as transformers
-from tests.cli.conftest import Cli, Result
 
 ANNA = "agent=cook/user=anna"
 QUESTION = "Which tea does Anna like?"

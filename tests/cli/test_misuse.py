@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 import typer
+from tests.cli.conftest import Cli
 
 import eunoe
 from eunoe.cli.app import app
 from eunoe.cli.command import Command
-from tests.cli.conftest import Cli
 
 ANNA = "agent=cook/session=s1/user=anna"
 VALUES = ["", "nan", "-1", str(2**70), "{", "a=b", "ж" * 5000]

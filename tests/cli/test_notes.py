@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Cli, Result
 
 import eunoe
-from tests.cli.conftest import Cli, Result
 
 ANNA = "agent=cook/user=anna"
 

@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Cli
 
 import eunoe
 from eunoe.embed.encoder import Encoder
 from eunoe.engine import Engine
-from tests.cli.conftest import Cli
 
 ANNA = "user=anna"
 OLD, NEW = "eunoe-1", "eunoe-1000"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.cli.conftest import Cli
 
 ANNA = "user=anna"

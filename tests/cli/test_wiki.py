@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-
-import eunoe
 from tests.cli.conftest import Cli
 from tests.support.wiki_author import Author, author_server
+
+import eunoe
 
 pytest.importorskip("langchain_openai", reason="needs langchain-openai: make setup installs it")
 

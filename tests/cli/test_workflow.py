@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.conftest import Cli, LlmServer
 
 from eunoe.apps.discussion.workflow import NodeCall, node
 from eunoe.apps.discussion.workflow.node import NODE_TYPES
-from tests.cli.conftest import Cli, LlmServer
 
 PLUGIN = """
 from eunoe.apps.discussion.workflow import NodeCall, node

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
-from eunoe.net import endpoint as endpoints
 from tests.embed.samples import vector
 from tests.llm.model_server import HttpReply, ModelServer, serve
+
+from eunoe.net import endpoint as endpoints
 
 
 def data(texts: list[str]) -> list[dict[str, Any]]:

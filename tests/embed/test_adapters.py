@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.embed.samples import has_encoder, has_minilm, vector
+from tests.llm.model_server import ModelServer
 
 from eunoe.embed import Embedder, load_embedder
 from eunoe.embed.adapters import from_callable
 from eunoe.embed.contract import to_unit_vectors
 from eunoe.embed.encoder import Encoder
 from eunoe.errors import EmbedderError
-from tests.embed.samples import has_encoder, has_minilm, vector
-from tests.llm.model_server import ModelServer
 
 
 def lengths(texts: list[str]) -> list[list[float]]:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from eunoe.embed.contract import to_unit_vectors
-from eunoe.embed.openai import OpenAIEmbedder
-from eunoe.errors import EmbedderError
-from eunoe.net import endpoint as endpoints
 from tests.embed.samples import vector
 from tests.llm.model_server import ModelServer, hangs, says
+
+from eunoe.embed.adapters import OpenAIEmbedder
+from eunoe.embed.contract import to_unit_vectors
+from eunoe.errors import EmbedderError
+from eunoe.net import endpoint as endpoints
 
 
 class TestOpenAI:

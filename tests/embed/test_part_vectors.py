@@ -5,12 +5,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.support.letters import Letters
+from tests.support.long_texts import FILLER, long_text
 
 import eunoe
 from eunoe.embed.store_embedder import BATCH_SIZE
-from eunoe.text.parts import split_into_parts
-from tests.support.letters import Letters
-from tests.support.long_texts import FILLER, long_text
+from eunoe.text.sentences import split_into_parts
 
 ANNA = {"user": "anna"}
 

@@ -12,13 +12,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.support.letters import Letters, Slow
 
 import eunoe
 from eunoe.embed import pending_vectors, store_embedder
 from eunoe.engine import Engine
 from eunoe.errors import StoreFullError
 from eunoe.memory import Memory
-from tests.support.letters import Letters, Slow
 
 ANNA = {"user": "anna"}
 ROOT = Path(__file__).parents[2]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.letters import Letters
 
 import eunoe
 from eunoe.embed import load_embedder, store_embedder
@@ -14,7 +15,6 @@ from eunoe.embed.word_vectors import StaticEmbedder
 from eunoe.engine import Engine
 from eunoe.errors import EmbedderError, InputError, ModelMismatchError
 from eunoe.memory import Memory
-from tests.support.letters import Letters
 
 ANNA = {"user": "anna"}
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.embed.samples import ODD_TEXTS, TEXTS, python
 
 from eunoe.embed import word_vectors
 from eunoe.embed.encoder import Encoder
 from eunoe.embed.word_vectors import StaticEmbedder
 from eunoe.errors import EmbedderError
 from eunoe.recall.query import Synonyms
-from tests.embed.samples import ODD_TEXTS, TEXTS, python
 
 
 class TestStatic:

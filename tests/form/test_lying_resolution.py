@@ -6,10 +6,10 @@ import random
 from itertools import count, product
 
 import pytest
+from tests.support.conversation import Conversation, propose
 
 import eunoe
 from eunoe.model.scope import Scope
-from tests.support.conversation import Conversation, propose
 
 FACTS = {
     "home": "Anna lives in Turin.",

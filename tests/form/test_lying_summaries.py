@@ -6,11 +6,11 @@ import json
 from itertools import product
 
 import pytest
+from tests.support.scripted_memory import ANNA, ScriptedMemory
 
 from eunoe.errors import LlmError
 from eunoe.form.data_files import load_prompt
 from eunoe.text.sentences import split_sentences
-from tests.support.scripted_memory import ANNA, ScriptedMemory
 
 OLD = {
     "Anna is a nurse.": ["nurse"],

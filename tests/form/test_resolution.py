@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.conversation import ANNA, DAY, TALK, Conversation, home, propose
+from tests.support.records import stream_of
 
 import eunoe
-from eunoe.form.proposal import Proposal
+from eunoe.form.chunk import Proposal
 from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.turn import Turn
 from eunoe.records.insertion import VectorBatch, pack_vectors
 from eunoe.records.revisions import unabsorbed
 from eunoe.store.schema import Absorption
-from tests.support.conversation import ANNA, DAY, TALK, Conversation, home, propose
-from tests.support.records import stream_of
 
 
 @pytest.fixture

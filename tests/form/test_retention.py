@@ -6,6 +6,7 @@ import sqlite3
 from datetime import timedelta
 
 import pytest
+from tests.support.records import items_of, make_record
 
 import eunoe
 from eunoe.errors import ConflictError, InputError, NotFoundError
@@ -13,7 +14,6 @@ from eunoe.form.retention import worth_of
 from eunoe.model.arguments import utc_now
 from eunoe.model.scope import Scope
 from eunoe.store.schema import Absorption, AccessCount, Tombstone
-from tests.support.records import items_of, make_record
 
 REPO = "repository=eunoe"
 ANNA = "agent=cook/user=anna"

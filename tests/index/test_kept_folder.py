@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support import kept_indexes as child
+from tests.support.kept_indexes import NOBODY, SCOPE, SECRET, HashedWords, answers, held_bytes, open_memory, passages
 
 import eunoe
 from eunoe.index import cache
@@ -21,8 +23,6 @@ from eunoe.records import scrubbing
 from eunoe.store import kept_files
 from eunoe.store.kept_files import KeptFiles, kept_folder
 from eunoe.store.sqlite import SqliteStore
-from tests.support import kept_indexes as child
-from tests.support.kept_indexes import NOBODY, SCOPE, SECRET, HashedWords, answers, held_bytes, open_memory, passages
 
 COUNT = 12
 

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support import kept_indexes as child
+from tests.support.kept_indexes import SCOPE, answers, open_memory, passage, passages
 
 import eunoe
 from eunoe.index import cache, kept_indexes
 from eunoe.index.stream import StreamIndex
 from eunoe.store.kept_files import KeptFiles, kept_folder
-from tests.support import kept_indexes as child
-from tests.support.kept_indexes import SCOPE, answers, open_memory, passage, passages
 
 COUNT = 40
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.llm.model_server import HttpReply, ModelServer, serve
 
 from eunoe.net import endpoint as endpoints
-from tests.llm.model_server import HttpReply, ModelServer, serve
 
 VARIABLES = (
     "EUNOE_LLM",

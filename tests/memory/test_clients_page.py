@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from eunoe.server.config import ServerConfig
 from tests.server.test_typescript import CLIENT, ROOT, build, run_node
 from tests.support.live_server import LiveServer
+
+from eunoe.server.config import ServerConfig
 
 __all__ = ["build"]
 PAGES = [ROOT / "docs" / "clients.md", CLIENT / "README.md"]

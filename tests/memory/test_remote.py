@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.memory.test_faces import GROUPS, SCRIPT, arguments, embed, public_verbs, restart_ids, verb_of, without_chance
+from tests.support.live_server import LiveServer
 
 import eunoe
 from eunoe.errors import AccessError, ClosedError, EunoeError, InputError, NotFoundError, ScopeError
@@ -28,8 +30,6 @@ from eunoe.memory.remote import (
 )
 from eunoe.model.result import Lease
 from eunoe.server.config import ServerConfig
-from tests.memory.test_faces import GROUPS, SCRIPT, arguments, embed, public_verbs, restart_ids, verb_of, without_chance
-from tests.support.live_server import LiveServer
 
 ANNA = "user=anna"
 PAIRS = [

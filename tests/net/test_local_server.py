@@ -14,12 +14,12 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from tests.support.live_server import LiveServer
 
 import eunoe
 from eunoe.errors import InputError, RemoteError
 from eunoe.net.local_server import LocalFiles, find_local_server
 from eunoe.server.config import ServerConfig
-from tests.support.live_server import LiveServer
 
 TOKEN = "the-token-of-the-owner"
 

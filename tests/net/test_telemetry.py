@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.strace import Watch, watch
 
 from eunoe.embed.encoder import Encoder
-from tests.support.strace import Watch, watch
 
 EMBED_AND_RERANK = """
 import eunoe

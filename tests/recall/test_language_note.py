@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.letters import Letters
 
 import eunoe
 from eunoe.recall.query import can_read
-from tests.support.letters import Letters
 
 ANNA = {"user": "anna"}
 GERMAN = "Wo ist die Wohnung, die Anna gemietet hat?"

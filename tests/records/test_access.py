@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
+from tests.support.records import make_record
+
 import eunoe
 from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
@@ -12,7 +14,6 @@ from eunoe.records import counters as counting
 from eunoe.records.counters import AccessLog
 from eunoe.store.schema import AccessCount
 from eunoe.store.sqlite import SqliteStore
-from tests.support.records import make_record
 
 ANNA = "user=anna"
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.letters import Letters
 
 import eunoe
 from eunoe.memory import Memory
 from eunoe.records.insertion import VectorBatch, pack_vectors
-from tests.support.letters import Letters
 
 ANNA = "user=anna"
 

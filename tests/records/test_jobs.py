@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.records import NOON, make_record
 
 import eunoe
 from eunoe.errors import ConflictError, EunoeError, InputError
@@ -25,8 +26,7 @@ from eunoe.store.contract import ItemQuery
 from eunoe.store.schema import IncognitoMark, Job, Lease, SessionState, StreamLink
 from eunoe.store.sqlite import SqliteStore
 from eunoe.text.normalize import fingerprint
-from eunoe.text.tokens import token_count
-from tests.support.records import NOON, make_record
+from eunoe.text.sentences import token_count
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 GROUP = Scope(agent="cook", session="s2")

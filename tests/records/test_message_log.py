@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.records import make_record
 
 import eunoe
 from eunoe.errors import InputError, NotFoundError, ScopeError
 from eunoe.model.message import parse_message
 from eunoe.records.identity import message_content
-from tests.support.records import make_record
 
 pytestmark = pytest.mark.remote
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.records import insert, make_record
 
 import eunoe
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 from eunoe.records import reading
-from tests.support.records import insert, make_record
 
 pytestmark = pytest.mark.remote
 

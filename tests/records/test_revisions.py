@@ -8,13 +8,13 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
+from tests.support.records import NOON
 
 import eunoe
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.model.scope import Scope
 from eunoe.records import revisions
 from eunoe.store.schema import Absorption, Lease
-from tests.support.records import NOON
 
 ANNA = Scope(user="anna")
 

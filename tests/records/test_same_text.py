@@ -1,10 +1,10 @@
 """Two atoms are the same only if a reader would say so: when they are stored, and after one was forgotten."""
 
 import pytest
-
-from eunoe.form.duplicates import is_duplicate, similarity
-from eunoe.memory import Memory
 from tests.support.readings import DISGUISED, OTHER, OTHER_SIGNS
+
+from eunoe.form.likeness import is_duplicate, similarity
+from eunoe.memory import Memory
 
 ANNA = "user=anna"
 

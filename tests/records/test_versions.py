@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.records import NOON, insert, make_record
 
 import eunoe
 from eunoe.errors import InputError
@@ -21,7 +22,6 @@ from eunoe.records.identity import memory_key
 from eunoe.records.versions import add_support, find_same_topic
 from eunoe.store.contract import ItemQuery, Store
 from eunoe.store.sqlite import SqliteStore
-from tests.support.records import NOON, insert, make_record
 
 ANNA = Scope(user="anna")
 PEOPLE = [(), ("Anna",), ("anna", "Ben"), ("Carl",)]

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.live_server import LiveServer, StartServer
 
 from eunoe.server.config import ServerConfig
-from tests.support.live_server import LiveServer, StartServer
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.support.live_server import LiveServer
 
 from eunoe.errors import AccessError, InputError
 from eunoe.server.access import Attempt, load_owner_token
 from eunoe.server.keys import OWNER
-from tests.support.live_server import LiveServer
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from tests.support.live_server import LiveServer
 
 from eunoe.errors import AccessError, InputError
 from eunoe.model.arguments import to_micros, utc_now
 from eunoe.server.audit import Audit, AuditEntry
 from eunoe.server.keys import OWNER
-from tests.support.live_server import LiveServer
 
 
 @pytest.fixture

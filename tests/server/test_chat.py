@@ -10,12 +10,12 @@ from typing import Any
 
 import openai
 import pytest
-
-from eunoe.errors import StoreError
-from eunoe.memory import AsyncMemory
 from tests.llm.model_server import ModelServer, begins, says, serve
 from tests.support.live_server import LiveServer, StartServer
 from tests.support.waiting import wait_until
+
+from eunoe.errors import StoreError
+from eunoe.memory import AsyncMemory
 
 
 def completion(text: str | None, **message: Any) -> dict[str, Any]:

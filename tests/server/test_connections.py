@@ -6,9 +6,9 @@ import socket
 from contextlib import ExitStack, suppress
 
 import pytest
+from tests.support.live_server import LiveServer, StartServer
 
 from eunoe.server import process
-from tests.support.live_server import LiveServer, StartServer
 
 _HALF = "GET /healthz HTTP/1.1\r\nHost: {}\r\nX-"
 _WITHOUT_KEY = "POST /v1/memories HTTP/1.1\r\nHost: {}\r\nContent-Length: 1000000\r\n\r\n{{"

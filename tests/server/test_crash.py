@@ -10,7 +10,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-
 from tests.support.server_load import Load, Write, stored_texts
 from tests.support.server_process import ServerProcess, StartProcess, server_processes
 

@@ -13,12 +13,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from tests.support.live_server import LiveServer, StartServer
+from tests.support.waiting import wait_until
 
 import eunoe
 from eunoe.errors import InputError
 from eunoe.server.webhooks import Feed, check_url
-from tests.support.live_server import LiveServer, StartServer
-from tests.support.waiting import wait_until
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.live_server import LiveServer
 
 import eunoe
 from eunoe.errors import AccessError, InputError
-from tests.support.live_server import LiveServer
 
 
 @pytest.mark.parametrize(

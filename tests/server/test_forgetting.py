@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.server.test_events import Receiver, make_webhook
 from tests.support.live_server import LiveServer, StartServer
 from tests.support.waiting import wait_until

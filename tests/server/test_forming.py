@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from eunoe.net import endpoint as endpoints
 from tests.llm.model_server import HttpReply, ModelServer, hangs, says, serve
 from tests.support.live_server import LiveServer, StartServer
 from tests.support.server_process import StartProcess, server_processes
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
+
+from eunoe.net import endpoint as endpoints
 
 _SCOPE = "session=s1/user=anna"
 _TEXT = "I am allergic to peanuts."

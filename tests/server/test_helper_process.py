@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import wait_until
 
 import eunoe
-from tests.support.waiting import wait_until
 
 _TOGETHER = 3
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from tests.llm.model_server import ModelServer, hangs, serve
 from tests.support.clients import TENANTS, Clients
 from tests.support.server_load import stored_texts

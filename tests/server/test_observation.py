@@ -11,11 +11,11 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from starlette.types import Receive, Scope, Send
+from tests.support.live_server import LiveServer
+from tests.support.waiting import wait_until
 
 from eunoe.server.middleware import ObservationMiddleware
 from eunoe.server.observation import JsonFormatter, Metrics, TextFormatter, Tracing
-from tests.support.live_server import LiveServer
-from tests.support.waiting import wait_until
 
 SECRET = "Anna's PIN is swordfish."
 

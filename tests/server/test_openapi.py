@@ -8,11 +8,11 @@ from typing import Any
 import jsonschema
 import pytest
 from fastapi.routing import APIRoute
+from tests.support.http_calls import ID, TEXT, Call, calls
+from tests.support.live_server import Answer, LiveServer
 
 from eunoe.server.app import create_app
 from eunoe.server.requests import JsonRoute
-from tests.support.http_calls import ID, TEXT, Call, calls
-from tests.support.live_server import Answer, LiveServer
 
 _ELSEWHERE = ("jobs", "webhooks", "events", "keys", "audit", "session", "sessions", "metrics", "inspector", "chat")
 """Tags of routes whose own tests call them."""

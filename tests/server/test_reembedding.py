@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.support.live_server import StartServer
+from tests.support.waiting import wait_until
 
 import eunoe
 from eunoe.embed.encoder import Encoder
 from eunoe.engine import Engine
-from tests.support.live_server import StartServer
-from tests.support.waiting import wait_until
 
 SCOPES = [f"user=u{number}" for number in range(20)]
 OLD, NEW = "eunoe-1", "eunoe-1000"

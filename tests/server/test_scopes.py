@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-
 from tests.support.live_server import LiveServer, StartServer
 from tests.support.waiting import wait_until
 

@@ -6,7 +6,6 @@ import logging
 from pathlib import Path
 
 import pytest
-
 from tests.server.oauth.conftest import App, Person, answer_of, free_port, hidden_request
 from tests.support.live_server import StartServer
 

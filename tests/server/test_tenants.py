@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-
 from tests.support.http_calls import ID, TEXT, Call, calls
 from tests.support.live_server import Answer, LiveServer
 

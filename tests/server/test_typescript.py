@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from eunoe.server.config import ServerConfig
 from tests.support.live_server import LiveServer
 from tools.typescript_types import TARGET, openapi_document, typescript_types
+
+from eunoe.server.config import ServerConfig
 
 ROOT = Path(__file__).parent.parent.parent
 CLIENT = ROOT / "clients" / "typescript"

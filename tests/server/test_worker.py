@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import PATIENCE_SECONDS as _PATIENCE
+from tests.support.waiting import wait_until
 
 from eunoe.errors import InputError
 from eunoe.server.jobs import Job, JobKind, JobQueue, Progress, Work, Worker
 from eunoe.server.state import ServerState
-from tests.support.waiting import PATIENCE_SECONDS as _PATIENCE
-from tests.support.waiting import wait_until
 
 
 @pytest.fixture

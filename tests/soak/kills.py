@@ -31,13 +31,13 @@ os.environ |= {"EUNOE_LEASE": "0.02", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THRE
 from children import act as write  # noqa: E402
 from children import embed  # noqa: E402
 from forming_child import TALKS, USER, State, finished, forked, killed, one_each, words  # noqa: E402
+from tests.store.test_durability import RULES, ExpectedContent  # noqa: E402
 
 import eunoe  # noqa: E402
 from eunoe.errors import ConflictError, EunoeError, ModelMismatchError  # noqa: E402
 from eunoe.form import extraction  # noqa: E402
 from eunoe.memory import Memory  # noqa: E402
 from eunoe.store import location  # noqa: E402
-from tests.store.test_durability import RULES, ExpectedContent  # noqa: E402
 
 ROOM = {"user": "anna"}
 """The scope in which `children.act` writes; conversations are formed in others."""

@@ -32,15 +32,14 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
 from forming_child import forked  # noqa: E402
+from tests.support.letters import Letters  # noqa: E402
 
 import eunoe  # noqa: E402
 from eunoe.errors import EunoeError, LlmError  # noqa: E402
 from eunoe.hosts.memory_tool import tool  # noqa: E402
-from eunoe.llm.contract import Prompt  # noqa: E402
-from eunoe.llm.scripted import ScriptedLlm  # noqa: E402
+from eunoe.llm.contract import Prompt, ScriptedLlm  # noqa: E402
 from eunoe.memory import Memory  # noqa: E402
 from eunoe.model.scope import Scope  # noqa: E402
-from tests.support.letters import Letters  # noqa: E402
 
 SECRET = re.compile(r"\bzq[0-9a-f]{10}\b")
 QUESTION = "What is the secret code word of the dog and the safe?"

@@ -8,10 +8,10 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.store.conformance import insert_facts
 
 import eunoe
 from eunoe.store.sqlite import SqliteStore
-from tests.store.conformance import insert_facts
 
 ANNA = "user=anna"
 

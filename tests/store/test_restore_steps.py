@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.store.test_backup import fill, open_store, read_texts
+from tests.support.system_calls import stops
 
 import eunoe
 from eunoe.errors import ReplacedStoreError
 from eunoe.store.sqlite import SqliteStore
-from tests.store.test_backup import fill, open_store, read_texts
-from tests.support.system_calls import stops
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux leads a process from call to call so")
 

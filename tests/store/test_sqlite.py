@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.store.conformance import Opener, StoreConformance, insert_facts
 
 from eunoe.errors import StoreBusyError, StoreError
 from eunoe.store.contract import ItemQuery, Store
@@ -21,7 +22,6 @@ from eunoe.store.migrations import APPLICATION_ID, MIGRATIONS
 from eunoe.store.schema import SummaryState
 from eunoe.store.sqlite import SqliteStore
 from eunoe.store.temporary import TemporaryStore
-from tests.store.conformance import Opener, StoreConformance, insert_facts
 
 ANNA, BEN = "user=anna", "user=ben"
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from eunoe.form.proposal import Proposal
+from tests.support.records import items_of
+
+from eunoe.form.chunk import Proposal
 from eunoe.form.resolution import Resolver
 from eunoe.model.scope import Scope
 from eunoe.model.turn import Turn
 from eunoe.records.insertion import VectorBatch
 from eunoe.store.contract import ItemQuery
 from eunoe.store.schema import StreamLink
-from tests.support.records import items_of
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 ANNA = Scope(agent="cook", user="anna")

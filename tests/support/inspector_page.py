@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from playwright.sync_api import Locator, Page, expect
-
 from tests.support.live_server import LiveServer
 
 SAMPLE = "agent=pilot/user=sample"

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from tests.support.letters import Letters
 
 import eunoe
 from eunoe.embed import pending_vectors
 from eunoe.embed.replaced_models import REPLACED
-from tests.support.letters import Letters
 
 OLD, NEW = "letters", "vowels"
 

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-import eunoe
-from eunoe.text.parts import LONG_TEXT_WORDS, MAX_PARTS, PART_WORDS, split_into_parts
-from eunoe.text.sentences import word_count
 from tests.support.letters import Letters
 from tests.support.long_texts import FILLER, long_text
+
+import eunoe
+from eunoe.text.sentences import LONG_TEXT_WORDS, MAX_PARTS, PART_WORDS, split_into_parts, word_count
 
 ANNA = {"user": "anna"}
 

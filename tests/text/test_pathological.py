@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tests.support.pathological import readers
 
 SCRIPT = Path(__file__).parents[1] / "support" / "pathological.py"

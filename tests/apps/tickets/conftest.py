@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.checkouts import make_checkout, write_files
 
 from eunoe.apps.projects import ProjectMemory
 from eunoe.apps.tickets import RunFolder
-from tests.support.checkouts import make_checkout, write_files
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.checkouts import make_checkout
+from tests.support.coding_agents import CodingAgents, agents
 
 from eunoe.apps.tickets import (
     ClaudeCodeWorker,
@@ -23,9 +25,7 @@ from eunoe.apps.tickets import (
 )
 from eunoe.apps.tickets.worker import read_events
 from eunoe.errors import InputError, LlmError
-from eunoe.llm.scripted import ScriptedLlm as Model
-from tests.support.checkouts import make_checkout
-from tests.support.coding_agents import CodingAgents, agents
+from eunoe.llm.contract import ScriptedLlm as Model
 
 __all__ = ["agents"]
 

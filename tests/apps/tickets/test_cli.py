@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-
-from eunoe.apps.projects import ProjectMemory
-from eunoe.cli.app import run
-from eunoe.server.config import ServerConfig
 from tests.support.checkouts import git, make_checkout
 from tests.support.coding_agents import CodingAgents, agents
 from tests.support.live_server import LiveServer
 from tests.support.secret_samples import SECRETS
+
+from eunoe.apps.projects import ProjectMemory
+from eunoe.cli.app import run
+from eunoe.server.config import ServerConfig
 
 __all__ = ["agents"]
 

@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.support.checkouts import git, make_checkout, write_files
+from tests.support.ticket_work import COMPLETE, MORE, NO_CHANGE, PLAN, TICKET, assert_refused, python_check, work_off
 
 from eunoe.apps.projects import ProjectMemory
 from eunoe.apps.tickets import RunFolder, TicketMemory, WorkerError
 from eunoe.apps.tickets.director import NO_SUMMARY, UNEXPLAINED
 from eunoe.errors import LlmError
-from tests.support.checkouts import git, make_checkout, write_files
-from tests.support.ticket_work import COMPLETE, MORE, NO_CHANGE, PLAN, TICKET, assert_refused, python_check, work_off
 
 
 class TestWhatTheCheckWrites:

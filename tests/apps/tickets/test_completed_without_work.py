@@ -9,10 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from eunoe.apps.tickets import Check, Director, Run, RunFolder, ScriptedWorker, WorkFolder
-from eunoe.errors import LlmError
-from eunoe.llm.scripted import ScriptedLlm as Model
 from tests.support.checkouts import git, write_files
 from tests.support.ticket_work import (
     COMPLETE,
@@ -25,6 +21,10 @@ from tests.support.ticket_work import (
     while_deciding,
     work_off,
 )
+
+from eunoe.apps.tickets import Check, Director, Run, RunFolder, ScriptedWorker, WorkFolder
+from eunoe.errors import LlmError
+from eunoe.llm.contract import ScriptedLlm as Model
 
 
 class TestWhatTheWorkerLeft:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.secret_samples import SECRETS, TOKENS
 
 from eunoe.apps.projects import ProjectMemory
 from eunoe.apps.tickets import (
@@ -24,8 +25,7 @@ from eunoe.apps.tickets import (
 )
 from eunoe.apps.tickets.state import Step
 from eunoe.errors import NotFoundError
-from eunoe.llm.scripted import ScriptedLlm as Model
-from tests.support.secret_samples import SECRETS, TOKENS
+from eunoe.llm.contract import ScriptedLlm as Model
 
 TICKET = Ticket("login", "Fix the login", "Names with blanks are refused.", "shop")
 PLAN = {"complete": False, "summary": "Find the check.", "next_prompt": "Trim names."}

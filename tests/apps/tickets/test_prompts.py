@@ -7,6 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.ticket_runs import (
+    COMPLETE,
+    LEAK,
+    LESSON,
+    MORE,
+    PLAN,
+    TICKET,
+    RecordingMemory,
+    memory_recalling,
+    run,
+    stored_texts,
+)
 
 from eunoe.apps.projects import ProjectMemory
 from eunoe.apps.tickets import (
@@ -24,19 +36,7 @@ from eunoe.apps.tickets import (
 from eunoe.apps.tickets.memory import COMPLETED_WORK_QUERY
 from eunoe.errors import InputError, LlmError
 from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm as Model
-from tests.support.ticket_runs import (
-    COMPLETE,
-    LEAK,
-    LESSON,
-    MORE,
-    PLAN,
-    TICKET,
-    RecordingMemory,
-    memory_recalling,
-    run,
-    stored_texts,
-)
+from eunoe.llm.contract import ScriptedLlm as Model
 
 
 class TestWhatTheWorkerMayNotSee:

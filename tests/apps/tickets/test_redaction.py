@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from eunoe.apps.tickets.redaction import REDACTED, redact
 from tests.support.secret_forms import FORMS, ORDINARY, OTHERS, TOKEN_FORMS, VALUES
 from tests.support.secret_samples import BASE64, HARMLESS, RANDOM, SECRETS, TOKENS, Sample
+
+from eunoe.apps.tickets.redaction import REDACTED, redact
 
 pieces = st.sampled_from(
     [

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.checkouts import git, make_checkout
 
 from eunoe.apps.projects import ProjectMemory
 from eunoe.apps.tickets import (
@@ -25,8 +26,7 @@ from eunoe.apps.tickets import (
     WorkFolder,
 )
 from eunoe.errors import InputError, LlmError
-from eunoe.llm.scripted import ScriptedLlm as Model
-from tests.support.checkouts import git, make_checkout
+from eunoe.llm.contract import ScriptedLlm as Model
 
 TICKET = Ticket("login", "Fix the login", "Names with blanks are refused.", "shop")
 PLAN = {"complete": False, "summary": "Find the check.", "next_prompt": "Trim names before the check."}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.support.secret_samples import RANDOM
 
 from eunoe.apps.tickets import Ticket, read_ticket
 from eunoe.errors import InputError
-from tests.support.secret_samples import RANDOM
 
 
 def write_file(folder: Path, name: str, text: str) -> Path:

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from tests.support.checkouts import git, make_checkout, write_files
 
 from eunoe.apps.tickets import WorkFolder
 from eunoe.apps.tickets.work import Changes, Snapshot, Work
-from tests.support.checkouts import git, make_checkout, write_files
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.wiki_author import Author, AuthorModel
 
 from eunoe.apps.wiki.workflow import WikiReport, generate_wiki
 from eunoe.memory import Memory
-from tests.support.wiki_author import Author, AuthorModel
 
 Generate = Callable[..., WikiReport]
 

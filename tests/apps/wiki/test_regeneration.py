@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.apps.wiki.conftest import Generate
+from tests.support.wiki_author import Author, AuthorModel
 
 from eunoe.apps.wiki import generate_wiki
 from eunoe.errors import ConflictError, LlmError, StoreError
 from eunoe.memory import Memory
-from tests.apps.wiki.conftest import Generate
-from tests.support.wiki_author import Author, AuthorModel
 
 SCOPE = "repository=r1"
 OLD = (

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from langchain.agents.middleware import AgentMiddleware, ModelRetryMiddleware
+from tests.apps.wiki.conftest import Generate
+from tests.support.wiki_author import Author, AuthorModel, Call, text_of
 
 from eunoe.apps.wiki.workflow import PageFailure, Progress
 from eunoe.errors import ConflictError, InputError, LlmError
 from eunoe.memory import Memory
-from tests.apps.wiki.conftest import Generate
-from tests.support.wiki_author import Author, AuthorModel, Call, text_of
 
 
 @pytest.fixture

@@ -11,10 +11,6 @@ import pytest
 from onnx import TensorProto
 from onnxruntime.quantization import quantize_dynamic
 from safetensors.numpy import save_file
-
-from eunoe.embed import load_embedder
-from eunoe.embed.folder.encoder import FolderEncoder
-from eunoe.errors import EmbedderError
 from tests.embed.folder.models import (
     DIM,
     LINES,
@@ -28,6 +24,10 @@ from tests.embed.folder.models import (
     xlm_roberta,
 )
 from tests.embed.samples import ODD_TEXTS, python
+
+from eunoe.embed import load_embedder
+from eunoe.embed.folder import FolderEncoder
+from eunoe.errors import EmbedderError
 
 NOISE = 2e-6
 

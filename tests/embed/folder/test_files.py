@@ -9,11 +9,6 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-
-from eunoe.embed import load_embedder
-from eunoe.embed.folder import absolute_spec
-from eunoe.embed.folder.encoder import FolderEncoder
-from eunoe.errors import EmbedderError
 from tests.embed.folder.models import (
     DIM,
     POSITIONS,
@@ -25,6 +20,10 @@ from tests.embed.folder.models import (
     write_json,
     xlm_roberta,
 )
+
+from eunoe.embed import absolute_spec, load_embedder
+from eunoe.embed.folder import FolderEncoder
+from eunoe.errors import EmbedderError
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from tests.embed.folder.models import DIM, Folder, TinyModel, bert, xlm_roberta
 
 import eunoe
 from eunoe.apps.projects.settings import ProjectSettings
@@ -14,7 +15,6 @@ from eunoe.cli.command import Options
 from eunoe.cli.mcp import _arguments
 from eunoe.embed import encoder
 from eunoe.errors import EmbedderError, InputError, ModelMismatchError
-from tests.embed.folder.models import DIM, Folder, TinyModel, bert, xlm_roberta
 
 ANNA = "user=anna"
 

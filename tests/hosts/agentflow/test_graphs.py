@@ -7,9 +7,7 @@ import json
 from typing import Any
 
 import pytest
-
-from eunoe.hosts.agentflow import EunoeStore
-from eunoe.hosts.agentflow.framework import MemorySearchResult, MemoryType
+from tenxgraph.storage.store.store_schema import MemorySearchResult, MemoryType
 from tests.support.agentflow_graphs import (
     END,
     InjectQ,
@@ -22,6 +20,8 @@ from tests.support.agentflow_graphs import (
     tool_loop,
     user_message,
 )
+
+from eunoe.hosts.agentflow import EunoeStore
 
 ANNA = {"user_id": "anna", "thread_id": "t1"}
 SEMANTIC = {"memory_type": "semantic"}

@@ -4,10 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-
-from eunoe.errors import ScopeError
-from eunoe.hosts.agentflow import MemoryAwareMixin, MemoryManager
-from eunoe.hosts.agentflow.framework import AgentState
+from tenxgraph.core.state import AgentState
 from tests.support.agentflow_graphs import ScriptedModel, graphs, user_message
 from tests.support.agentflow_memory import (
     ANNA,
@@ -19,6 +16,9 @@ from tests.support.agentflow_memory import (
     memory_callbacks,
     user,
 )
+
+from eunoe.errors import ScopeError
+from eunoe.hosts.agentflow import MemoryAwareMixin, MemoryManager
 
 
 class MemoryAgent(MemoryAwareMixin, graphs.Agent):  # type: ignore[misc, name-defined]

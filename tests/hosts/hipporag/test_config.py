@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.hosts.hipporag.samples import GEORGE, OLIVER
+from tests.llm.model_server import says, serve
 
 from eunoe.apps.projects import STORE_FILE_NAME
 from eunoe.errors import InputError
 from eunoe.hosts.hipporag import BaseConfig, HippoRAG
-from tests.hosts.hipporag.samples import GEORGE, OLIVER
-from tests.llm.model_server import says, serve
 
 
 @dataclass

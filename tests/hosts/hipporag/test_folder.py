@@ -11,12 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-import eunoe
-from eunoe.apps.projects import ProjectMemory
-from eunoe.cli.app import run
-from eunoe.errors import InputError
-from eunoe.hosts.hipporag import Chunk, HippoRAG, HippoReport, import_folder, import_projects
 from tests.hosts.hipporag.samples import (
     CINDERELLA,
     DOCS,
@@ -28,6 +22,12 @@ from tests.hosts.hipporag.samples import (
     put_metadata,
     put_openie,
 )
+
+import eunoe
+from eunoe.apps.projects import ProjectMemory
+from eunoe.cli.app import run
+from eunoe.errors import InputError
+from eunoe.hosts.hipporag import Chunk, HippoRAG, HippoReport, import_folder, import_projects
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.hosts.hipporag.samples import OLIVER
 
 from eunoe.errors import LlmError
 from eunoe.hosts.hipporag import BaseConfig, HippoRAG, QaError
 from eunoe.llm import PromptTooLongError
-from tests.hosts.hipporag.samples import OLIVER
 
 QUESTION = "Who is Oliver Badman?"
 SECRET = "no answer with key sk-abc0123456789 from postgres://bob:hunter22@db/x"

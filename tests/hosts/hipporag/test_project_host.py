@@ -11,9 +11,9 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from tests.hosts.hipporag.samples import CINDERELLA, GEORGE, OLIVER
 
 from eunoe.apps.projects import STORE_FILE_NAME
-from tests.hosts.hipporag.samples import CINDERELLA, GEORGE, OLIVER
 
 SETTINGS = {"llm_model_name": "gpt-4o-mini", "embedding_model_name": "static"}
 

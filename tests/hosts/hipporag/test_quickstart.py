@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.hosts.hipporag.samples import ALL_DOCS, GOLD_ANSWERS, GOLD_DOCS, QUERIES
 from tests.llm.model_server import HttpReply, ModelServer, says, serve
 

@@ -14,11 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import eunoe
-from eunoe.errors import InputError, LlmError
-from eunoe.hosts.hipporag import Chunk, HippoRAG, QuerySolution
-from eunoe.llm.scripted import ScriptedLlm
 from tests.hosts.hipporag.samples import (
     ALL_DOCS,
     BIRTHPLACE,
@@ -30,6 +25,11 @@ from tests.hosts.hipporag.samples import (
     OLIVER,
     QUERIES,
 )
+
+import eunoe
+from eunoe.errors import InputError, LlmError
+from eunoe.hosts.hipporag import Chunk, HippoRAG, QuerySolution
+from eunoe.llm.contract import ScriptedLlm
 
 CHILD = Path(__file__).parents[2] / "support" / "project_child.py"
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import BaseMessage
+from tests.support.chat_models import ScriptedModel
 
 from eunoe.hosts.langchain import MemoryMiddleware
 from eunoe.memory import Memory
-from tests.support.chat_models import ScriptedModel
 
 ANNA = {"user_id": "anna"}
 

@@ -6,7 +6,6 @@ from functools import partial
 from threading import Event, get_ident
 
 import pytest
-
 from eunoe.hosts.langchain.daemon_threads import DaemonThreads
 from tests.support.waiting import wait_until
 

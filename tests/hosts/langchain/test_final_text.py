@@ -8,9 +8,9 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain.tools import tool
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from pydantic import BaseModel
+from tests.support.chat_models import ScriptedModel, tool_call
 
 from eunoe.hosts.langchain.final_text import final_text_update
-from tests.support.chat_models import ScriptedModel, tool_call
 
 PAGE = "# Storage\nRows live in one SQLite file."
 QUESTION = {"messages": [HumanMessage("Write the page.")]}

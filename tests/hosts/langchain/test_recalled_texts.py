@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-from eunoe.hosts.langchain.recalled_texts import RecalledTexts
-from eunoe.memory import Memory
 from tests.hosts.langchain.conftest import human, recalled
 from tests.support.chat_models import ScriptedModel, tool_call
+
+from eunoe.hosts.langchain.middleware import RecalledTexts
+from eunoe.memory import Memory
 
 
 def test_each_text_has_a_key_of_its_own_until_it_is_removed() -> None:

@@ -13,13 +13,13 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
-
-from eunoe.hosts.langchain import MemoryMiddleware
-from eunoe.hosts.langchain.run_log import NO_LOG, learn, read_messages
-from eunoe.memory import Memory
-from eunoe.model.scope import Scope
 from tests.hosts.langchain.conftest import ANNA, human, recalled, said
 from tests.support.chat_models import ScriptedModel, tool_call
+
+from eunoe.hosts.langchain import MemoryMiddleware
+from eunoe.hosts.langchain.runs import NO_LOG, learn, read_messages
+from eunoe.memory import Memory
+from eunoe.model.scope import Scope
 
 THREAD: Any = {"configurable": {"thread_id": "t1"}}
 SCOPE = "thread=t1/user=anna"

@@ -9,11 +9,11 @@ from deepagents import create_deep_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
+from tests.hosts.langchain.conftest import human, recalled, said
+from tests.support.chat_models import ScriptedModel, tool_call
 
 from eunoe.hosts.langchain import MemoryMiddleware
 from eunoe.memory import Memory
-from tests.hosts.langchain.conftest import human, recalled, said
-from tests.support.chat_models import ScriptedModel, tool_call
 
 THREAD: Any = {"configurable": {"thread_id": "t1"}}
 APPROVE: Any = Command(resume={"decisions": [{"type": "approve"}]})

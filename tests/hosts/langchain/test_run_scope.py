@@ -15,14 +15,14 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
+from tests.hosts.langchain.conftest import human, recalled, said
+from tests.support.chat_models import ScriptedModel, tool_call
 
 from eunoe.errors import ScopeError
 from eunoe.hosts.langchain import MemoryMiddleware
-from eunoe.hosts.langchain.run_scope import lasting_scope, run_scope
+from eunoe.hosts.langchain.runs import lasting_scope, run_scope
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
-from tests.hosts.langchain.conftest import human, recalled, said
-from tests.support.chat_models import ScriptedModel, tool_call
 
 RUNS = 80
 SCOPES = 20

@@ -21,11 +21,11 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from pydantic import BaseModel
+from tests.hosts.langchain.conftest import ANNA, human, recalled, said
+from tests.support.chat_models import ScriptedModel, tool_call
 
 from eunoe.hosts.langchain import MemoryMiddleware
 from eunoe.memory import Memory
-from tests.hosts.langchain.conftest import ANNA, human, recalled, said
-from tests.support.chat_models import ScriptedModel, tool_call
 
 THREAD: Any = {"configurable": {"thread_id": "t1"}}
 SCOPE = "thread=t1/user=anna"

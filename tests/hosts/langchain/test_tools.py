@@ -9,12 +9,12 @@ from xml.etree import ElementTree
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import ToolMessage
-
-from eunoe.hosts.langchain import MemoryMiddleware
-from eunoe.memory import Memory
 from tests.hosts.langchain.conftest import human
 from tests.support.chat_models import ScriptedModel, tool_call
 from tests.support.waiting import wait_until
+
+from eunoe.hosts.langchain import MemoryMiddleware
+from eunoe.memory import Memory
 
 
 def result(agent_of: Callable[..., Any], name: str, **arguments: Any) -> ToolMessage:

@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-
 from tests.support.live_server import Answer, LiveServer
 
 _ROME = {"messages": [{"role": "user", "content": "I moved to Rome."}], "user_id": "anna", "infer": False}

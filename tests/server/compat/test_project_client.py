@@ -8,7 +8,6 @@ from uuid import UUID, uuid4
 
 import pytest
 import requests
-
 from tests.support.live_server import LiveServer, StartServer
 
 START = "What has been done in this project? Completed work and summaries."

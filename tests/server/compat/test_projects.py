@@ -7,7 +7,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-
 from tests.support.live_server import Answer, LiveServer, StartServer
 
 _DOC = "Ticket: Login. Users were logged out. The clock of the server was wrong."

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
-
-from eunoe.server.config import ServerConfig
 from tests.support.inspector_page import Inspector
 from tests.support.live_server import LiveServer
+
+from eunoe.server.config import ServerConfig
 
 _ARGUMENTS = (
     "--headless",

@@ -7,9 +7,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from tests.support.live_server import LiveServer
 
 from eunoe.server.inspector import MAX_REPLY_BYTES, abridge
-from tests.support.live_server import LiveServer
 
 
 @pytest.mark.parametrize(

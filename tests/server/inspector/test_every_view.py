@@ -6,7 +6,6 @@ import re
 
 import pytest
 from playwright.sync_api import expect
-
 from tests.support.inspector_page import SAMPLE, Inspector
 
 _VIEWS = (

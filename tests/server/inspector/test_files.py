@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.support.live_server import LiveServer
 
 import eunoe.server.inspector
-from tests.support.live_server import LiveServer
 
 _STATIC = Path(eunoe.server.inspector.__file__).parent / "static"
 _SCRIPTS = sorted(_STATIC.rglob("*.js"))

@@ -8,7 +8,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
-
 from tests.support.live_server import LiveServer
 
 _PAGE = b"<!doctype html><title>elsewhere</title><body><p>elsewhere"

@@ -6,7 +6,6 @@ import re
 from time import monotonic
 
 from playwright.sync_api import expect
-
 from tests.support.inspector_page import Inspector
 from tests.support.live_server import LiveServer
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from playwright.sync_api import Page, expect
-
 from tests.support.inspector_page import Inspector
 from tests.support.live_server import LiveServer
 

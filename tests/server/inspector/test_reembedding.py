@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.server.inspector.conftest import OpenPage
+from tests.support.inspector_page import Inspector
+from tests.support.live_server import StartServer
 
 import eunoe
 from eunoe.embed.encoder import Encoder
 from eunoe.engine import Engine
-from tests.server.inspector.conftest import OpenPage
-from tests.support.inspector_page import Inspector
-from tests.support.live_server import StartServer
 
 
 def test_it_says_how_far_it_is(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 from playwright.sync_api import Page, expect
-
 from tests.support.live_server import LiveServer
 
 _FOR_ALL = ("learned", "search", "scope", "timeline", "summaries", "graph", "context", "jobs", "live")

@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-
 from tests.support.inspector_page import SAMPLE
 from tests.support.live_server import LiveServer
 

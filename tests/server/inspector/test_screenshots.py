@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
-
-from eunoe.server.config import ServerConfig
 from tests.support.inspector_page import SAMPLE, Inspector
 from tests.support.live_server import LiveServer
+
+from eunoe.server.config import ServerConfig
 
 pytestmark = pytest.mark.skipif("EUNOE_SCREENSHOTS" not in os.environ, reason="writes into docs/images when asked to")
 

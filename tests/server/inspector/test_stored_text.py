@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from playwright.sync_api import expect
-
 from tests.support.inspector_page import Inspector
 
 _ATTACKS = (

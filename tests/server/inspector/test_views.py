@@ -6,7 +6,6 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from playwright.sync_api import expect
-
 from tests.support.inspector_page import SAMPLE, Inspector
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from tests.support.mcp_client import ANNA, SECRET, Connect
 
 import eunoe
 from eunoe.model.arguments import RIGHTS
 from eunoe.model.scope import Scope
 from eunoe.server.mcp.server import create_mcp_server
 from eunoe.server.mcp.tool import Caller, ScopeRule
-from tests.support.mcp_client import ANNA, SECRET, Connect
 
 MODES = ("auto", "legacy")
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
+from tests.support.mcp_client import ANNA, Connect, call, refusal
 
 from eunoe.model.scope import Scope
-from tests.support.mcp_client import ANNA, Connect, call, refusal
 
 pytestmark = pytest.mark.anyio
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import anyio
 import pytest
 from mcp import Client
+from tests.support.mcp_client import ANNA, call, stdio_parameters
+from tests.support.waiting import wait_until
 
 import eunoe
 from eunoe.net.local_server import find_local_server
-from tests.support.mcp_client import ANNA, call, stdio_parameters
-from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.anyio
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from mcp import Client
 from mcp.client.stdio import stdio_client
+from tests.support.mcp_client import ANNA, Connect, call, refusal, stdio_parameters
 
 import eunoe
 from eunoe.apps.discussion import Discussion, host_messages
@@ -16,7 +17,6 @@ from eunoe.apps.discussion.tools import RETRIEVERS
 from eunoe.model.scope import Scope
 from eunoe.server.mcp.discussion import DISCUSSION_TOOLS, update_discussion
 from eunoe.server.mcp.tool import Caller, Confirmation, ScopeRule, Tool, ToolCall
-from tests.support.mcp_client import ANNA, Connect, call, refusal, stdio_parameters
 
 pytestmark = pytest.mark.anyio
 

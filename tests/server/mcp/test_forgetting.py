@@ -6,11 +6,11 @@ import base64
 import json
 
 import pytest
+from tests.support.mcp_client import ANNA, SECRET, Connect, call, refusal
 
 from eunoe.errors import InputError
 from eunoe.model.scope import Scope
 from eunoe.server.mcp.tool import LIFETIME_SECONDS, Confirmation
-from tests.support.mcp_client import ANNA, SECRET, Connect, call, refusal
 
 BOB = Scope(user="bob")
 

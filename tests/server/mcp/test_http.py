@@ -15,9 +15,9 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from tests.support.mcp_client import ANNA, call, refusal
 
 import eunoe
-from tests.support.mcp_client import ANNA, call, refusal
 
 pytestmark = pytest.mark.anyio
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.support.mcp_client import ANNA, Connect, call
 
 import eunoe
-from tests.support.mcp_client import ANNA, Connect, call
 
 pytestmark = pytest.mark.anyio
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 from mcp.shared.exceptions import MCPError
-
-from eunoe.text.tokens import token_count
 from tests.support.mcp_client import ANNA, Connect, call, refusal
+
+from eunoe.text.sentences import token_count
 
 pytestmark = pytest.mark.anyio
 

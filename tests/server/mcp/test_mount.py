@@ -10,7 +10,6 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-
 from tests.support.live_server import LiveServer, StartServer
 from tests.support.mcp_client import call, refusal
 

@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 import pytest
 from mcp.shared.exceptions import MCPError
+from tests.support.mcp_client import ANNA, Connect, refusal
 
 from eunoe.model.scope import Scope
-from tests.support.mcp_client import ANNA, Connect, refusal
 
 pytestmark = pytest.mark.anyio
 

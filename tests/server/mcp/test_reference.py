@@ -8,11 +8,11 @@ import anyio
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPDeprecationWarning
+from tests.support.mcp_client import ANNA, SECRET, Connect, call, refusal
 
 from eunoe.server.mcp.reference import KnowledgeGraph, import_graph
 from eunoe.server.mcp.server import create_mcp_server
 from eunoe.server.mcp.tool import Caller, ScopeRule
-from tests.support.mcp_client import ANNA, SECRET, Connect, call, refusal
 
 pytestmark = pytest.mark.anyio
 

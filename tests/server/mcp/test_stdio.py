@@ -15,10 +15,10 @@ from pathlib import Path
 import anyio
 import pytest
 from mcp import Client
+from tests.support.mcp_client import ANNA, call, refusal, stdio_parameters
 
 import eunoe
 from eunoe.cli.app import run
-from tests.support.mcp_client import ANNA, call, refusal, stdio_parameters
 
 PROCESSES, MEMORIES = 4, 25
 END_SECONDS = 20

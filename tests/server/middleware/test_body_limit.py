@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from tests.support.live_server import LiveServer, StartServer
 
 from eunoe.server import middleware
 from eunoe.server.middleware import BodyLimitMiddleware, JsonParts
-from tests.support.live_server import LiveServer, StartServer
 
 
 def test_a_long_body_is_refused_before_it_is_sent(start_server: StartServer) -> None:

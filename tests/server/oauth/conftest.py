@@ -12,10 +12,10 @@ from html import unescape
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from tests.support.live_server import Answer, LiveServer
 
 from eunoe.server.config import ServerConfig
 from eunoe.server.process import open_listener
-from tests.support.live_server import Answer, LiveServer
 
 REDIRECT = "https://assistant.example/callback"
 

@@ -11,7 +11,6 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Page, sync_playwright
-
 from tests.server.oauth.conftest import App, Person
 from tests.support.live_server import LiveServer
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.server.oauth.conftest import App, Person
+from tests.support.live_server import LiveServer
 
 from eunoe.server import oauth
 from eunoe.server.oauth import OAuthError
-from tests.server.oauth.conftest import App, Person
-from tests.support.live_server import LiveServer
 
 
 def _register(server: LiveServer, **body: object) -> tuple[int, dict]:

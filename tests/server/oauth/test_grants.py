@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.server.oauth.conftest import App, Person
 from tests.support.live_server import Answer, LiveServer, StartServer
 

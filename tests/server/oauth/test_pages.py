@@ -5,7 +5,6 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 import pytest
-
 from tests.server.oauth.conftest import REDIRECT, App, Person, answer_of, hidden_request
 from tests.support.live_server import LiveServer, StartServer
 

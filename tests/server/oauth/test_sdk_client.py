@@ -12,7 +12,6 @@ from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl
-
 from tests.server.oauth.conftest import Person, answer_of
 from tests.support.live_server import Answer, LiveServer
 

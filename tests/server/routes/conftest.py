@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.support.live_server import LiveServer
 
 from eunoe.server.config import ServerConfig
-from tests.support.live_server import LiveServer
 
 
 @pytest.fixture(scope="module")

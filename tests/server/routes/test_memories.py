@@ -5,7 +5,6 @@ from __future__ import annotations
 from urllib.parse import quote, urlencode
 
 import pytest
-
 from tests.support.live_server import LiveServer
 
 _IDS = (

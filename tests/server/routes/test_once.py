@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.live_server import Answer, LiveServer, StartServer
 
 from eunoe.server import idempotency, requests
-from tests.support.live_server import Answer, LiveServer, StartServer
 
 _BODY = {"scope": "user=anna", "items": ["Anna keeps a zebra called Quagga."]}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from tests.support.live_server import LiveServer
 
 PATHS = {"/v1/recall": "query", "/v1/look-up": "query", "/v1/context": "message"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-
 from tests.support.live_server import LiveServer, StartServer
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from tests.embed.folder.models import bert
 from tests.support.live_server import LiveServer
 

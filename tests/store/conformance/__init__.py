@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 import pytest
-
-from eunoe.store.contract import Store
 from tests.store.conformance.items import ItemConformance
 from tests.store.conformance.samples import Opener, insert_facts, new_fact
 from tests.store.conformance.tables import TableConformance
 from tests.store.conformance.transactions import TransactionConformance
+
+from eunoe.store.contract import Store
 
 __all__ = ["Opener", "StoreConformance", "insert_facts", "new_fact"]
 

@@ -5,13 +5,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-
-from eunoe.errors import StoreError
-from eunoe.model.arguments import ATOM_KINDS, KINDS, from_micros, to_micros
-from eunoe.model.scope import Scope
-from eunoe.store.contract import IndexRow, ItemQuery, Store, all_items, all_streams
-from eunoe.store.schema import Absorption, PassageGraphRecord
-from eunoe.store.statements import MAX_PARAMETERS
 from tests.store.conformance.samples import (
     ANNA,
     BEN,
@@ -22,6 +15,13 @@ from tests.store.conformance.samples import (
     seqs_of,
     tombstone,
 )
+
+from eunoe.errors import StoreError
+from eunoe.model.arguments import ATOM_KINDS, KINDS, from_micros, to_micros
+from eunoe.model.scope import Scope
+from eunoe.store.contract import IndexRow, ItemQuery, Store, all_items, all_streams
+from eunoe.store.schema import Absorption, PassageGraphRecord
+from eunoe.store.statements import MAX_PARAMETERS
 
 _LIST_SIZE = 2 * MAX_PARAMETERS + 1
 

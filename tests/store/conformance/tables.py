@@ -4,6 +4,17 @@ import random
 from datetime import timedelta
 from operator import attrgetter
 
+from tests.store.conformance.samples import (
+    ANNA,
+    BEN,
+    NOW,
+    delete_records,
+    insert_facts,
+    seqs_of,
+    table_records,
+    tombstone,
+)
+
 from eunoe.model.scope import Scope
 from eunoe.store.contract import Counts, Store
 from eunoe.store.schema import (
@@ -20,16 +31,6 @@ from eunoe.store.schema import (
     UsageRecord,
 )
 from eunoe.store.statements import MAX_PARAMETERS
-from tests.store.conformance.samples import (
-    ANNA,
-    BEN,
-    NOW,
-    delete_records,
-    insert_facts,
-    seqs_of,
-    table_records,
-    tombstone,
-)
 
 _MINUTE = timedelta(minutes=1)
 

@@ -6,12 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 
 import pytest
-
-from eunoe.errors import StoreBusyError, StoreError
-from eunoe.model.atom import Record
-from eunoe.model.scope import Scope
-from eunoe.store.contract import ItemQuery, Store
-from eunoe.store.schema import AccessCount, UsageRecord
 from tests.store.conformance.samples import (
     ANNA,
     BEN,
@@ -25,6 +19,12 @@ from tests.store.conformance.samples import (
     table_records,
     tombstone,
 )
+
+from eunoe.errors import StoreBusyError, StoreError
+from eunoe.model.atom import Record
+from eunoe.model.scope import Scope
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import AccessCount, UsageRecord
 
 
 class _Stop(Exception):

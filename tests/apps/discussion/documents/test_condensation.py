@@ -6,6 +6,7 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
+from tests.support.discussions import SCOPE, ScriptedAuthor, chunk_memory, fill, joined, remember_chunks, say
 
 import eunoe
 from eunoe.apps.discussion.atoms import chunk_memories
@@ -16,7 +17,6 @@ from eunoe.apps.discussion.files import import_discussion
 from eunoe.apps.discussion.settings import CondensationSettings
 from eunoe.errors import LlmError
 from eunoe.memory import Memory
-from tests.support.discussions import SCOPE, ScriptedAuthor, chunk_memory, fill, joined, remember_chunks, say
 
 ON = CondensationSettings(is_on=True, memories=3, buffer=1)
 

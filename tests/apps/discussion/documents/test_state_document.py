@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.support.discussions import SCOPE, ScriptedAuthor, fill, joined, remember_keyword, say
 
 import eunoe
 from eunoe.apps.discussion.documents import state_document
@@ -13,7 +14,6 @@ from eunoe.apps.discussion.settings import CondensationSettings, StateDocumentSe
 from eunoe.errors import InputError, LlmError
 from eunoe.memory import Memory
 from eunoe.model.atom import AUTHOR
-from tests.support.discussions import SCOPE, ScriptedAuthor, fill, joined, remember_keyword, say
 
 ON = StateDocumentSettings(is_on=True)
 LONG = "# Anna\n" + "\n".join(f"Anna has been to city number {n}." for n in range(30))

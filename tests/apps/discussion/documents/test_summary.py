@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.support.discussions import SCOPE, ScriptedAuthor, chunk_memory, fill, joined, remember_chunks
 
 import eunoe
 from eunoe.apps.discussion.authors import PromptAuthor, Prompts
@@ -17,9 +18,8 @@ from eunoe.apps.discussion.documents.summary import (
 )
 from eunoe.apps.discussion.settings import CondensationSettings, SummarySettings
 from eunoe.errors import InputError, LlmError
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 from eunoe.memory import Memory
-from tests.support.discussions import SCOPE, ScriptedAuthor, chunk_memory, fill, joined, remember_chunks
 
 EACH = SummarySettings(least_memories=1, most_memories=1)
 LONG = " ".join(f"Anna went to place {n}." for n in range(40))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.discussion_files import block, message_hash, write_folder
 
 import eunoe
 from eunoe.apps.discussion.atoms import chunk_memories
@@ -14,7 +15,6 @@ from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.apps.discussion.settings import ChunkSettings, DiscussionSettings, SummarySettings
 from eunoe.apps.discussion.update import update_discussion
 from eunoe.memory import Memory
-from tests.support.discussion_files import block, message_hash, write_folder
 
 SCOPE = discussion_scope("trip")
 SETTINGS = DiscussionSettings(

@@ -3,10 +3,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.support.discussion_files import DATE, ROME, TEA, insert_row, snapshot, write_database
 
 from eunoe.apps.discussion.files.database import Database, LoggedHash, read_database
 from eunoe.errors import InputError
-from tests.support.discussion_files import DATE, ROME, TEA, insert_row, snapshot, write_database
 
 
 def test_rows_and_hashes_of_one_discussion_are_read(tmp_path: Path) -> None:

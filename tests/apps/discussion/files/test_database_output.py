@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import discussion_files
+from tests.support.discussion_files import DATE, ROME, TEA, query, search
 
 from eunoe.apps.discussion.files import database_output
 from eunoe.apps.discussion.files.database import Database, LoggedHash, Row, read_database
 from eunoe.apps.discussion.files.database_output import write_database
 from eunoe.errors import InputError, StoreBusyError
-from tests.support import discussion_files
-from tests.support.discussion_files import DATE, ROME, TEA, query, search
 
 
 def row(fields: dict[str, Any], id: int = 0) -> Row:

@@ -3,6 +3,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.discussion_files import (
+    ROME,
+    TEA,
+    block,
+    message_hash,
+    query,
+    search,
+    snapshot,
+    write_database,
+    write_folder,
+)
 
 import eunoe
 from eunoe.apps.discussion.atoms import chunk_memories, chunk_memory_item, keyword_memories, keyword_memory_item
@@ -22,17 +33,6 @@ from eunoe.apps.discussion.model import STATE_DOCUMENT, Chunk, ChunkMemory, Keyw
 from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.memory import Memory
-from tests.support.discussion_files import (
-    ROME,
-    TEA,
-    block,
-    message_hash,
-    query,
-    search,
-    snapshot,
-    write_database,
-    write_folder,
-)
 
 SCOPE = discussion_scope("trip")
 

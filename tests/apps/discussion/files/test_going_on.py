@@ -5,6 +5,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.discussion_files import (
+    ROME,
+    TEA,
+    block,
+    message_hash,
+    query,
+    search,
+    snapshot,
+    write_database,
+    write_folder,
+)
 
 import eunoe
 from eunoe.apps.discussion.atoms import chunk_memories, keyword_memories
@@ -18,17 +29,6 @@ from eunoe.apps.discussion.settings import ChunkSettings, DiscussionSettings, Su
 from eunoe.apps.discussion.update import update_discussion
 from eunoe.errors import ConflictError, InputError
 from eunoe.memory import Memory
-from tests.support.discussion_files import (
-    ROME,
-    TEA,
-    block,
-    message_hash,
-    query,
-    search,
-    snapshot,
-    write_database,
-    write_folder,
-)
 
 SCOPE = discussion_scope("trip")
 SETTINGS = DiscussionSettings(

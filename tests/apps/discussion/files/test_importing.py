@@ -5,6 +5,17 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.support.discussion_files import (
+    DATE,
+    ROME,
+    TEA,
+    block,
+    insert_row,
+    message_hash,
+    snapshot,
+    write_database,
+    write_folder,
+)
 
 import eunoe
 from eunoe.apps.discussion.atoms import chunk_memories, chunk_memory_item, keyword_memories, keyword_memory_item
@@ -18,17 +29,6 @@ from eunoe.apps.discussion.update import update_discussion
 from eunoe.errors import ConflictError, InputError
 from eunoe.memory import Memory
 from eunoe.model.arguments import utc_now
-from tests.support.discussion_files import (
-    DATE,
-    ROME,
-    TEA,
-    block,
-    insert_row,
-    message_hash,
-    snapshot,
-    write_database,
-    write_folder,
-)
 
 SCOPE = discussion_scope("trip")
 HASH = "0123456789abcdef"

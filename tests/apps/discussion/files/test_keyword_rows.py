@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.discussion_files import DATE, TEA
 
 from eunoe.apps.discussion.files.database import Row
 from eunoe.apps.discussion.files.keyword_rows import read_row, write_row
 from eunoe.apps.discussion.model import KeywordMemory
-from tests.support.discussion_files import DATE, TEA
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 VALUES = st.recursive(

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.discussion_files import block, message_hash, write_database, write_folder
 
 import eunoe
 from eunoe.apps.discussion.files import FileKey, Layout, export_discussion, import_discussion, import_folder
 from eunoe.apps.discussion.files.database import read_database
 from eunoe.apps.discussion.files.layout import part_paths
-from tests.support.discussion_files import block, message_hash, write_database, write_folder
 
 WORDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30).filter(str.strip)
 BLOCKS = st.lists(st.builds(block, WORDS, WORDS), max_size=6)

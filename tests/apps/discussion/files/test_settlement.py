@@ -1,6 +1,7 @@
 from collections.abc import Iterator, Sequence
 
 import pytest
+from tests.support.discussion_files import DATE, message_hash
 
 import eunoe
 from eunoe.apps.discussion.atoms import chunk_memory_item, keyword_memory_item
@@ -11,7 +12,6 @@ from eunoe.apps.discussion.model import Chunk, ChunkMemory, KeywordMemory, LogMe
 from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.errors import ConflictError, InputError
 from eunoe.memory import Memory
-from tests.support.discussion_files import DATE, message_hash
 
 SCOPE = discussion_scope("trip")
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.discussion_writer import DiscussionWriter
 
 import eunoe
 from eunoe.memory import Memory
-from tests.support.discussion_writer import DiscussionWriter
 
 
 @pytest.fixture

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from tests.support.discussion_writer import DiscussionWriter
+
 from eunoe.apps.discussion.log.discussion_log import DiscussionLog
 from eunoe.apps.discussion.retrievers.combined_search import search_discussions
 from eunoe.apps.discussion.scope import discussion_scope
-from tests.support.discussion_writer import DiscussionWriter
 
 SCOPE = discussion_scope("trip")
 CHAT = [

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.discussion_writer import DiscussionWriter
 
 import eunoe
 from eunoe.apps.discussion.retrievers.keyword_search import KeywordQuery, recency_factors, search_keyword_memories
@@ -15,7 +16,6 @@ from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.errors import EmbedderError, InputError
 from eunoe.memory import Memory
 from eunoe.model.arguments import utc_now
-from tests.support.discussion_writer import DiscussionWriter
 
 SCOPE = discussion_scope("trip")
 

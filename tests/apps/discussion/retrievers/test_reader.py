@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.discussion_writer import DiscussionWriter
 
 import eunoe
 from eunoe.apps.discussion.documents.state_document import StateDocument
@@ -19,7 +20,6 @@ from eunoe.apps.discussion.retrievers.retrieval import Retrieval
 from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.errors import InputError
 from eunoe.memory import Memory
-from tests.support.discussion_writer import DiscussionWriter
 
 SCOPE = discussion_scope("trip")
 RETRIEVERS: dict[str, Callable[[DiscussionReader], Retrieval]] = {

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.support.discussion_writer import DiscussionWriter
 
 import eunoe
 from eunoe.apps.discussion.documents.state_document import StateDocument
 from eunoe.apps.discussion.retrievers.service import MemoryService
 from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.errors import StoreError
-from tests.support.discussion_writer import DiscussionWriter
 
 SEARCH = (
     "discussion_id keywords limit api_key_hash bm25_weights use_recency include_dates search_mode semantic_query "

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.apps.discussion.workflow.conftest import Write
 
 import eunoe
 from eunoe.apps.discussion import MemoryService
@@ -17,10 +18,8 @@ from eunoe.apps.discussion.workflow.node import NODE_TYPES
 from eunoe.apps.discussion.workflow.node_call import NodeCall
 from eunoe.apps.discussion.workflow.runner import NodeFailure
 from eunoe.errors import WorkflowError
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.model.arguments import utc_now
-from tests.apps.discussion.workflow.conftest import Write
 
 
 def say(text: str, **fields: Any) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.apps.discussion.workflow.conftest import Write
 
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, run_workflow
 from eunoe.apps.discussion.workflow.runner import MAX_DEPTH
 from eunoe.errors import WorkflowError
-from eunoe.llm.scripted import ScriptedLlm
-from tests.apps.discussion.workflow.conftest import Write
+from eunoe.llm.contract import ScriptedLlm
 
 
 def say(text: str) -> dict[str, Any]:

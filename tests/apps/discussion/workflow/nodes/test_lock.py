@@ -4,13 +4,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from tests.apps.discussion.workflow.conftest import Write
 
 import eunoe
 from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.apps.discussion.workflow import Environment, Workflow, run_workflow
 from eunoe.errors import WorkflowError
 from eunoe.model.arguments import utc_now
-from tests.apps.discussion.workflow.conftest import Write
 
 LOCK = {"type": "WorkflowLock", "workflowLockId": "memories"}
 

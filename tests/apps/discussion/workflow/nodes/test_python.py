@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.apps.discussion.workflow.conftest import Write
 
 from eunoe.apps.discussion.workflow import Environment, run_workflow
 from eunoe.errors import WorkflowError
-from tests.apps.discussion.workflow.conftest import Write
 
 MODULE = """
 print("loaded")

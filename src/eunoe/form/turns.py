@@ -1,16 +1,26 @@
-"""What turns hold, sentence by sentence: by the kind model where it can read them, else by rules."""
+"""What turns hold, sentence by sentence: by the kind model where it can read them, else by rules.
 
+The model is three ridge regressions with a Gaussian kernel: a text is compared with each example that the model
+learned from, and the examples vote, the nearer the louder. One says the kind, one whether a turn is worth keeping, one
+whether a sentence of a turn is. `training/kinds.py` makes the file.
+"""
+
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from hashlib import blake2b
 from math import sqrt
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from eunoe.embed.contract import Embedder, Vectors
-from eunoe.embed.encoder import Encoder
+from eunoe.embed.encoder import ENCODER_SHA256, MEANS_DIMENSIONS, Encoder
 from eunoe.errors import EmbedderError
 from eunoe.form.data_files import PatternFile
-from eunoe.form.duplicates import is_duplicate
-from eunoe.form.kind_features import KindInput
-from eunoe.form.kind_model import Judgement, KindModel, load_kind_model
+from eunoe.form.likeness import is_duplicate
 from eunoe.form.statements import (
     is_fragment,
     is_instruction,
@@ -21,10 +31,266 @@ from eunoe.form.statements import (
     is_vital,
     read_statement,
 )
-from eunoe.model.arguments import INSTRUCTION, KEPT_KINDS, TurnKind
+from eunoe.model.arguments import INSTRUCTION, KEPT_KINDS, TURN_KINDS, TurnKind
 from eunoe.model.turn import AGENT_ROLES, TOOL_ROLES, Turn
+from eunoe.records.corrections import Place
 from eunoe.text.languages import ENGLISH, detect_language
 from eunoe.text.sentences import split_sentences, word_count
+
+_STATE: Final = MEANS_DIMENSIONS // 4
+_STATES_BEFORE: Final = np.r_[_STATE : 2 * _STATE, 3 * _STATE : 4 * _STATE]
+"""What is read of the vector of what was said before. The other half adds nothing."""
+_TURN: Final = slice(0, MEANS_DIMENSIONS)
+_BEFORE: Final = slice(_TURN.stop, _TURN.stop + len(_STATES_BEFORE))
+_MARKS: Final = slice(_BEFORE.stop, _BEFORE.stop + 23)
+ASSISTANT_MARK: Final = _MARKS.stop - 4
+_ASSISTANT_ROLES: Final = ("assistant", "ai", "model")
+_AGENT_ROLE: Final = "agent"
+_FEW_WORDS: Final = 3
+_SHORT_WORD_LETTERS: Final = 3
+"""Words that are no longer are in too many turns to say that two of them are about the same."""
+_READ_CHARACTERS: Final = 2000
+"""About as much as the encoder reads of a text."""
+_WORD: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_KINDS: Final = PatternFile("kinds")
+_CUES: Final = slice(_MARKS.stop, _MARKS.stop + len(_KINDS.content["cues"]))
+_CUES_BEFORE: Final = slice(_CUES.stop, _CUES.stop + len(_KINDS.content["cues_before"]))
+BLOCKS: Final = (_TURN, _BEFORE, _MARKS, _CUES, _CUES_BEFORE)
+"""The columns of a row of features: vectors of the turn and of what was said before it, marks of both, cues in each."""
+
+Matrix = NDArray[np.float64]
+
+
+class KindInput(NamedTuple):
+    """A turn, or a sentence of one, as the model reads it."""
+
+    text: str
+    role: str = "user"
+    before: str = ""
+    """What was said just before: by the other side, or in the same turn."""
+    vector: Vectors | None = None
+    """The layer means of the text, by `Encoder.layer_means`. Without them there is no judgement."""
+    vector_before: Vectors | None = None
+    continues: bool = False
+    """Whether the same speaker said what was said before."""
+    is_to_agent: bool = False
+    """Whether an agent listens. To people one says other things in other ways."""
+    is_sentence: bool = False
+    """Whether it is one of the sentences of a turn, and not all of it."""
+
+
+def read_features(turns: Sequence[KindInput]) -> Matrix:
+    """What is known of each turn, by row. Without a vector of what was said before, its columns are not numbers."""
+    rows = np.zeros((len(turns), _CUES_BEFORE.stop))
+    for row, turn in zip(rows, turns, strict=True):
+        words, words_before = _read_words(turn.text), _read_words(turn.before)
+        row[_TURN] = turn.vector
+        row[_BEFORE] = np.nan
+        if turn.before and turn.vector_before is not None and turn.vector_before.any():
+            row[_BEFORE] = turn.vector_before[_STATES_BEFORE]
+        row[_MARKS] = _read_marks(turn, words, words_before)
+        row[_CUES][_find_cues(words, "cues")] = 1
+        row[_CUES_BEFORE][_find_cues(words_before, "cues_before")] = 1
+    return rows
+
+
+def _read_words(text: str) -> list[str]:
+    return _WORD.findall(text[:_READ_CHARACTERS].lower().replace("’", "'"))
+
+
+def _read_marks(turn: KindInput, words: Sequence[str], words_before: Sequence[str]) -> tuple[float, ...]:
+    text, before, role = turn.text[:_READ_CHARACTERS], turn.before[:_READ_CHARACTERS], turn.role.lower()
+    said = {word for word in words if len(word) > _SHORT_WORD_LETTERS}
+    repeated = len(said.intersection(words_before))
+    is_answer, is_short = before.rstrip().endswith("?"), len(words) <= _FEW_WORDS
+    has_digit, has_digit_before = _has_digit(text), _has_digit(before)
+    return (
+        np.log1p(len(text)),
+        np.log1p(len(words)),
+        is_short,
+        has_digit,
+        "?" in text,
+        text.rstrip().endswith("?"),
+        "!" in text,
+        '"' in text,
+        ":" in text,
+        text[:1].isupper(),
+        not before,
+        np.log1p(len(before)),
+        "?" in before,
+        is_answer,
+        is_answer and is_short,
+        has_digit_before,
+        has_digit and has_digit_before,
+        np.log1p(repeated),
+        repeated / (len(said) or 1),
+        role in _ASSISTANT_ROLES,
+        role == _AGENT_ROLE,
+        turn.continues,
+        turn.is_to_agent,
+    )
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
+
+
+def _find_cues(words: Sequence[str], name: str) -> list[int]:
+    """The numbers of the cues that words have, of one of the lists."""
+    cues, found = _load_cues(name), set[int]()
+    for place, word in enumerate(words):
+        for size in range(1, cues.longest.get(word, 0) + 1):
+            found.update(cues.numbers.get(" ".join(words[place : place + size]), ()))
+    return list(found)
+
+
+class _Cues(NamedTuple):
+    numbers: Mapping[str, Sequence[int]]
+    """By phrase: the cues that it belongs to."""
+    longest: Mapping[str, int]
+    """By first word: how many words the longest of its phrases has."""
+
+
+@cache
+def _load_cues(name: str) -> _Cues:
+    numbers: dict[str, list[int]] = {}
+    longest: dict[str, int] = {}
+    for number, cue in enumerate(_KINDS.content[name]):
+        for phrase in cue.split(","):
+            words = phrase.split()
+            numbers.setdefault(" ".join(words), []).append(number)
+            longest[words[0]] = max(longest.get(words[0], 0), len(words))
+    return _Cues(numbers, longest)
+
+
+MODEL_FILE: Final = Path(__file__).parent / "model" / "kinds.npz"
+_BATCH_TURNS: Final = 256
+_LEAST_LENGTH: Final = 1e-9
+_DIGITS: Final = 6
+"""Of a probability. What the order of additions changes lies far below, so that a turn is judged alike in any batch."""
+_INSTRUCTION: Final = TURN_KINDS.index(INSTRUCTION)
+_NOTHING: Final = TURN_KINDS.index("nothing")
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class Judgement(NamedTuple):
+    """What the model says of a turn or a sentence."""
+
+    kind: TurnKind
+    probabilities: Mapping[TurnKind, float]
+    """By kind. Their sum is 1."""
+    keep: float
+    """The probability that it holds something worth keeping."""
+
+
+class Projection:
+    """Brings features down to the few directions in which examples differ."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self._mean = arrays["mean"].astype(np.float64)
+        self._matrix = arrays["projection"] * arrays["row_scale"].astype(np.float64)[:, None]
+
+    def project(self, features: Matrix) -> Matrix:
+        """What is missing counts as usual; so do columns that are left out at the end."""
+        size = features.shape[1]
+        projected: Matrix = np.nan_to_num(features - self._mean[:size]) @ self._matrix[:size]
+        return projected
+
+
+class Regression:
+    """Lets examples vote."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self._examples = arrays["examples"] * arrays["example_scale"].astype(np.float64)
+        self._squares = _squares(self._examples)
+        self._votes, self._offsets = arrays["votes"].astype(np.float64), arrays["offsets"].astype(np.float64)
+
+    def score(self, projected: Matrix) -> Matrix:
+        scores: Matrix = gaussian_kernel(projected, self._examples, self._squares) @ self._votes + self._offsets
+        return scores
+
+
+class KindModel:
+    """Judges turns and sentences by the examples that it learned from. It never changes."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        """`arrays` is what `training/kinds.py` writes."""
+        self._name = blake2b(arrays["kinds_projection"].tobytes(), digest_size=8).hexdigest()
+        kinds, keep, turns, sentences = (part_of(arrays, name) for name in ("kinds", "keep", "turns", "sentences"))
+        self._kind_projection, self._kinds = Projection(kinds), Regression(kinds)
+        self._sentence_bias = kinds["sentence_bias"].astype(np.float64)
+        self._keep_projection, self._turns, self._sentences = Projection(keep), Regression(turns), Regression(sentences)
+
+    def judge(self, turns: Sequence[KindInput]) -> list[Judgement | None]:
+        """Say of each turn or sentence what it holds; None of one without a vector."""
+        judgements: list[Judgement | None] = [None] * len(turns)
+        places = [place for place, turn in enumerate(turns) if turn.vector is not None and turn.vector.any()]
+        for start in range(0, len(places), _BATCH_TURNS):
+            batch = places[start : start + _BATCH_TURNS]
+            for place, judgement in zip(batch, self._judge([turns[place] for place in batch]), strict=True):
+                judgements[place] = judgement
+        return judgements
+
+    def place(self, means: Sequence[Vectors]) -> list[Place]:
+        """Where texts stand among the examples by their layer means alone."""
+        rows = self._kind_projection.project(np.array(means, np.float64).reshape(len(means), MEANS_DIMENSIONS))
+        lengths = np.maximum(np.sqrt((rows**2).sum(1, keepdims=True)), _LEAST_LENGTH)
+        return [Place(self._name, row) for row in (rows / lengths).astype(np.float32)]
+
+    def _judge(self, turns: Sequence[KindInput]) -> Iterator[Judgement]:
+        features, is_sentence = read_features(turns), np.array([turn.is_sentence for turn in turns])
+        scores = self._kinds.score(self._kind_projection.project(features))
+        shares = to_probabilities(scores + self._sentence_bias * is_sentence[:, None], features)
+        projected = self._keep_projection.project(features)
+        keep = np.where(is_sentence, self._sentences.score(projected)[:, 0], self._turns.score(projected)[:, 0])
+        chances = (1 / (1 + np.exp(-keep))).round(_DIGITS).tolist()
+        for row, chance in zip(shares.round(_DIGITS).tolist(), chances, strict=True):
+            by_kind = dict(zip(TURN_KINDS, row, strict=True))
+            yield Judgement(max(TURN_KINDS, key=by_kind.__getitem__), by_kind, chance)
+
+
+@cache
+def load_kind_model(encoder_name: str) -> KindModel | None:
+    """Load the model that reads the vectors of an encoder; None if there is none."""
+    if not MODEL_FILE.is_file():
+        return None
+    with np.load(MODEL_FILE, allow_pickle=False) as file:
+        arrays = dict(file)
+    is_for_encoder = [str(arrays[name]) for name in ("encoder", "sha256")] == [encoder_name, ENCODER_SHA256]
+    return KindModel(arrays) if is_for_encoder else None
+
+
+def part_of(arrays: Arrays, name: str) -> dict[str, NDArray[Any]]:
+    """The arrays of one part of the model, by their own names."""
+    start = f"{name}_"
+    return {each.removeprefix(start): array for each, array in arrays.items() if each.startswith(start)}
+
+
+def to_probabilities(scores: Matrix, features: Matrix) -> Matrix:
+    """The probability of each kind, by row. An assistant gives no standing instructions: what it says so is advice."""
+    powers = np.exp(scores - scores.max(1, keepdims=True))
+    shares: Matrix = powers / powers.sum(1, keepdims=True)
+    is_assistant = features[:, ASSISTANT_MARK] == 1
+    shares[is_assistant, _NOTHING] += shares[is_assistant, _INSTRUCTION]
+    shares[is_assistant, _INSTRUCTION] = 0
+    return shares
+
+
+def gaussian_kernel(one: Matrix, other: Matrix, squares: Matrix | None = None) -> Matrix:
+    """How alike each row of one is to each row of the other, from 0 to 1. `squares` are the other's, if known."""
+    kernel: Matrix = one @ other.T
+    kernel *= 2
+    kernel -= (one**2).sum(1)[:, None]
+    kernel -= _squares(other) if squares is None else squares
+    np.minimum(kernel, 0, out=kernel)
+    return np.exp(kernel, out=kernel)
+
+
+def _squares(rows: Matrix) -> Matrix:
+    squares: Matrix = (rows**2).sum(1)
+    return squares
+
 
 MIN_WORTH: Final = 0.5
 """From here on a sentence is worth keeping on its own."""
