@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from bench.__main__ import run_bench
 from bench.langgraph import run_langgraph_bench
 
 TINY = ["langgraph", "--items", "20", "--namespaces", "2", "--repeats", "2"]
