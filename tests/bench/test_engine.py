@@ -291,7 +291,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_measuring(
 def test_a_plot_without_matplotlib_is_refused_before_measuring(
     unmeasured: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("eunoe.cli.bench.find_spec", lambda name: None)
+    monkeypatch.setattr("bench.__main__.find_spec", lambda name: None)
     assert run_bench(["engine", "--json", "--plot", str(tmp_path / "plot.png")]) == 1
     assert "pip install 'eunoe[bench]'" in capsys.readouterr().err
     assert unmeasured == []
