@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
@@ -19,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from eunoe.errors import EunoeError, InputError
+from eunoe.files import create_once
 from eunoe.memory import AsyncMemory, Change, Memory
 from eunoe.model.arguments import to_micros, utc_now
 from eunoe.server.audit import Audit, AuditTrail, Via
@@ -263,13 +262,8 @@ class Access:
 
 def load_owner_token(path: Path) -> str:
     """The token of whoever owns the store, made at the first start; nobody else can read its file."""
-    if not path.exists():
-        draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(_TOKEN_BYTES))
-        with suppress(FileExistsError):  # another process was faster: its token counts
-            os.link(draft, path)
-        draft.unlink()
+    if not path.exists():  # if another process is faster, its token counts
+        create_once(path, secrets.token_urlsafe(_TOKEN_BYTES).encode())
     path.chmod(0o600)
     token = path.read_text().strip()
     if len(token) < _TOKEN_BYTES:
