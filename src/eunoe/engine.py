@@ -155,7 +155,7 @@ class Engine:
 
     @_BuiltOnFirstUse
     def contexts(self) -> ContextBuilder:
-        from eunoe.form.sentence_values import sentence_value
+        from eunoe.form.statements import sentence_value
         from eunoe.recall.context import ContextBuilder
 
         return ContextBuilder(self.searcher, self.models, self.access, sentence_value)
@@ -317,7 +317,7 @@ class Engine:
             return atoms.pin_record(self.store, stream, id, pinned)
 
     def review(self, scope: Scope, ids: Sequence[str], keep: bool) -> builtins.list[Receipt]:
-        from eunoe.form.review import review_atoms
+        from eunoe.form.resolution import review_atoms
 
         receipts = review_atoms(self.store, scope, ids, keep)
         self.pending.note_write()
@@ -327,7 +327,7 @@ class Engine:
         """Keep those that wait for review: who says, changes or pins one by hand has looked at it."""
         waiting = self.store.select(ItemQuery(stream.id, ids=ids, open=True, in_review=True)) if ids else []
         if waiting:
-            from eunoe.form.review import keep_atom
+            from eunoe.form.resolution import keep_atom
 
             for record in waiting:
                 keep_atom(self.store, stream, record, utc_now())

@@ -10,12 +10,12 @@ from statistics import mean
 from xml.etree import ElementTree
 
 import pytest
+from bench.context import holds_gold
+from bench.conversations import load_conversations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import eunoe
-from eunoe.bench.context import holds_gold
-from eunoe.bench.conversations import load_conversations
 from eunoe.errors import EmbedderError, InputError, StoreError
 from eunoe.hosts.memory_tool import tool
 from eunoe.memory import AsyncMemory
@@ -25,7 +25,7 @@ from eunoe.recall.recalled_context import shown_threshold
 from eunoe.recall.recipes import RECIPES
 from eunoe.recall.static_context import StaticContext, StaticContextCache, StreamSection
 from eunoe.store.schema import StreamLink
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 ANNA = "agent=cook/user=anna"
 HERE = "agent=cook/session=s1/user=anna"

@@ -3,11 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from eunoe.errors import ConflictError
+from eunoe.form.chunk import Extraction, Reading, describe_failure
 from eunoe.form.consolidation import Consolidator
 from eunoe.form.extraction import Chunk, Extractor
-from eunoe.form.failures import describe_failure
-from eunoe.form.proposal import Extraction
-from eunoe.form.reading import Reading
 from eunoe.form.resolution import Resolver
 from eunoe.form.retention import apply_retention, has_policy
 from eunoe.llm.models import Models, asking_for

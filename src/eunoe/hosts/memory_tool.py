@@ -17,7 +17,7 @@ from eunoe.model.turn import RECALL_TOOL, read_turns
 from eunoe.recall.recipes import Recipe
 from eunoe.recall.rendering import escape_markdown
 from eunoe.recall.request import find_recipe
-from eunoe.text.ages import describe_age
+from eunoe.text.dates import describe_age
 from eunoe.text.normalize import replace_surrogates
 
 _DEFINITION: Final = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))

@@ -30,7 +30,7 @@ from eunoe.index.tables import (
 from eunoe.text.analyzer import folded_words
 from eunoe.text.languages import ENGLISH
 from eunoe.text.normalize import normalize_name
-from eunoe.text.parts import LONG_TEXT_WORDS, PART_WORDS
+from eunoe.text.sentences import LONG_TEXT_WORDS, PART_WORDS
 
 
 class DenseIndex:

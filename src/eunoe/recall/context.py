@@ -42,7 +42,7 @@ from eunoe.records.reading import near_scope_notes
 from eunoe.records.streams import stream_notes
 from eunoe.store.contract import ItemQuery, Store
 from eunoe.store.schema import StreamState
-from eunoe.text.tokens import text_width, token_count
+from eunoe.text.sentences import text_width, token_count
 
 T = TypeVar("T")
 

@@ -25,11 +25,8 @@ from eunoe.recall.request import NO_FILTER
 from eunoe.store.contract import ItemQuery, Store
 from eunoe.store.schema import PassageGraphRecord
 from eunoe.text import analyzer
-from eunoe.text.entities import entity_key, title_keys, usual_key
-from eunoe.text.full_names import group_names
-from eunoe.text.name_model import GIVEN_NAMES, load_name_model
-from eunoe.text.names import is_identifier
-from eunoe.text.similar_names import find_similar_names
+from eunoe.text.entities import entity_key, group_names, title_keys, usual_key
+from eunoe.text.names import GIVEN_NAMES, find_similar_names, is_identifier, load_name_model
 
 Floats = NDArray[np.float64]
 

@@ -14,15 +14,22 @@ from eunoe.errors import LlmError
 from eunoe.index.lexical import TermGroup
 from eunoe.index.stream import StreamIndex
 from eunoe.llm.contract import Llm, Prompt
-from eunoe.llm.lenient_json import read_json
+from eunoe.llm.structured import read_json
 from eunoe.model.turn import AGENT_ROLES, USER_ROLES, Turn
 from eunoe.text import analyzer, dates
+from eunoe.text.analyzer import one_letter_away
 from eunoe.text.dates import DateRange
-from eunoe.text.language_names import LATIN_LANGUAGES, name_language
-from eunoe.text.languages import ENGLISH, FRAME_WORDS, STOP_WORDS, guess_language, stop_words
+from eunoe.text.languages import (
+    ENGLISH,
+    FRAME_WORDS,
+    LATIN_LANGUAGES,
+    STOP_WORDS,
+    guess_language,
+    name_language,
+    other_numbers,
+    stop_words,
+)
 from eunoe.text.normalize import normalize
-from eunoe.text.plurals import other_numbers
-from eunoe.text.typing_errors import one_letter_away
 
 NearWords = tuple[tuple[str, float], ...]
 

@@ -34,9 +34,15 @@ from eunoe.text import analyzer
 from eunoe.text.analyzer import text_terms
 from eunoe.text.languages import STOP_WORDS, detect_language, stop_words
 from eunoe.text.normalize import normalize
-from eunoe.text.parts import LONG_TEXT_WORDS, split_into_parts
-from eunoe.text.sentences import split_line, split_sentences, word_count
-from eunoe.text.tokens import CHARACTERS_PER_TOKEN, text_width
+from eunoe.text.sentences import (
+    CHARACTERS_PER_TOKEN,
+    LONG_TEXT_WORDS,
+    split_into_parts,
+    split_line,
+    split_sentences,
+    text_width,
+    word_count,
+)
 
 _QUESTION_ENDS: Final = ("?", "？", "؟")  # noqa: RUF001
 _QUESTION_WORDS: Final = frozenset(

@@ -14,12 +14,9 @@ from typing import Any, Final, Literal, NamedTuple
 from eunoe.model.arguments import ContextFormat, Kind
 from eunoe.model.atom import SourcePlace
 from eunoe.recall.query import is_reaction
-from eunoe.text.ages import date_and_age, describe_age
-from eunoe.text.markup import escape_xml, neutralize, quote_xml
-from eunoe.text.normalize import normalize
-from eunoe.text.sentences import split_line
-from eunoe.text.third_person import third_person
-from eunoe.text.tokens import text_width
+from eunoe.text.dates import date_and_age, describe_age
+from eunoe.text.normalize import escape_xml, neutralize, normalize, quote_xml
+from eunoe.text.sentences import split_line, text_width, third_person
 
 Layer = Literal["collective", "user", "session", "other", "retrieved"]
 

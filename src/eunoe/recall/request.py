@@ -38,7 +38,7 @@ from eunoe.model.atom import NO_BOUNDS, Bounds
 from eunoe.model.scope import Scope
 from eunoe.recall.recipes import MAX_BUDGET_MS, RECIPES, Recipe, within_budget
 from eunoe.text.normalize import replace_surrogates
-from eunoe.text.tokens import CHARACTERS_PER_TOKEN
+from eunoe.text.sentences import CHARACTERS_PER_TOKEN
 
 Where = Mapping[str, Any]
 Condition = Callable[[Mapping[str, Any]], bool]

@@ -21,7 +21,7 @@ from eunoe.recall.ranking import Candidate
 from eunoe.recall.recipes import RerankSettings
 from eunoe.recall.request import Filter
 from eunoe.store.contract import ItemQuery, Store
-from eunoe.text.parts import split_into_parts
+from eunoe.text.sentences import split_into_parts
 
 _MAX_BATCH: Final = 16
 _MAX_RISE: Final = 2.0

@@ -27,7 +27,7 @@ from eunoe.recall.request import Filter, RecallRequest
 from eunoe.recall.reranking import Reranker, read_passages
 from eunoe.records.streams import damage_notes
 from eunoe.store.contract import ItemQuery, Store
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 LARGE_MEMORY_ITEMS: Final = 1000
 """Up to so many items the score of the best hit alone tells own questions from foreign ones well."""

@@ -21,9 +21,7 @@ from eunoe.records.revisions import current_revision, unabsorbed, unabsorbed_cou
 from eunoe.store.contract import ItemQuery, Store
 from eunoe.store.schema import Absorption, StreamState
 from eunoe.text.normalize import normalize
-from eunoe.text.summary_lines import SummaryLine, read_summary
-from eunoe.text.third_person import third_person
-from eunoe.text.tokens import text_width
+from eunoe.text.sentences import SummaryLine, read_summary, text_width, third_person
 
 INSTRUCTIONS, SUMMARY, OBSERVATIONS, FACTS = range(4)
 """The sections of a stream, in their order."""

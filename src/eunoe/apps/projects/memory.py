@@ -32,7 +32,7 @@ from eunoe.model.result import Hit, Receipt
 from eunoe.model.scope import Scope
 from eunoe.text.analyzer import folded_words
 from eunoe.text.languages import ENGLISH, FRAME_WORDS, stop_words
-from eunoe.text.word_files import load_groups
+from eunoe.text.normalize import load_groups
 
 SCORE: Final = 0.5
 """Of each document that such a question is answered with."""

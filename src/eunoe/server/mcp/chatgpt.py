@@ -10,7 +10,7 @@ from eunoe.errors import NotFoundError
 from eunoe.model.atom import Item
 from eunoe.server.mcp.memory import NOTICE, full_row
 from eunoe.server.mcp.tool import Answer, Tool, ToolCall, longest_part, parse_cursor
-from eunoe.text.markup import neutralize
+from eunoe.text.normalize import neutralize
 
 _MAX_RESULTS: Final = 10
 _TITLE_CHARACTERS: Final = 80

@@ -45,7 +45,7 @@ from eunoe.server.mcp.tool import (
     parse_cursor,
 )
 from eunoe.server.problems import problem
-from eunoe.text.markup import escape_xml, neutralize, quote_xml
+from eunoe.text.normalize import escape_xml, neutralize, quote_xml
 
 if TYPE_CHECKING:
     from eunoe.memory import Memory

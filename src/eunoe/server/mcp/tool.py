@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from eunoe.errors import AccessError, InputError, ScopeError
 from eunoe.model.arguments import RIGHTS, Right, check_text, show
 from eunoe.model.scope import Scope
-from eunoe.text.tokens import text_width
+from eunoe.text.sentences import text_width
 
 if TYPE_CHECKING:
     from eunoe.memory import Memory
