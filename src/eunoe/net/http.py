@@ -78,22 +78,24 @@ class Address:
     """The path under which it lies there."""
 
     @classmethod
-    def parse(cls, url: str, error: type[EunoeError] = InputError) -> Address:
+    def parse(cls, url: str) -> Address:
         """
         >>> Address.parse("http://127.0.0.1:8765/").url
         'http://127.0.0.1:8765'
         """
         if not isinstance(url, str):
-            raise error(f"url must be text, not {type(url).__name__}")
+            raise InputError(f"url must be text, not {type(url).__name__}")
         try:
             parts = urlsplit(url)
             has_port = parts.port is None or parts.port > 0
         except ValueError:
-            raise error(f"cannot read {show(url)} as an address: write http://127.0.0.1:8765") from None
+            raise InputError(f"cannot read {show(url)} as an address: write http://127.0.0.1:8765") from None
         if parts.username is not None or parts.query or parts.fragment:
-            raise error("an address has no name, key, ? or # in it: pass the key as `key`")
+            raise InputError("an address has no name, key, ? or # in it: pass the key as `key`")
         if parts.scheme not in _PORTS or not parts.hostname or not has_port or not is_visible_ascii(url):
-            raise error(f"cannot read {show(url)} as an address: write http://127.0.0.1:8765 or https://example.org")
+            raise InputError(
+                f"cannot read {show(url)} as an address: write http://127.0.0.1:8765 or https://example.org"
+            )
         port = parts.port or _PORTS[parts.scheme]
         return cls(parts.hostname, port, parts.scheme == "https", parts.path.rstrip("/"))
 
@@ -196,7 +198,8 @@ class HttpClient:
             with self._failures(url):
                 answer = self._send(connection, method, path, body, headers)
                 if answer.status >= 300:
-                    raise self._refusal(url, answer, _clock() + limit)
+                    with answer:
+                        raise self._refusal(url, answer, _clock() + limit)
         except BaseException:
             connection.close()
             raise
@@ -217,14 +220,14 @@ class HttpClient:
     def _exchange(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], limit: float) -> bytes:
         url, deadline = self.base + path, _clock() + limit
         with self._connection(limit) as connection, self._failures(url):
-            answer = self._send(connection, method, path, body, headers)
-            if answer.status >= 300:
-                raise self._refusal(url, answer, deadline)
-            content = _read(answer, self._max_answer_bytes, deadline)
-            if len(content) > self._max_answer_bytes:
-                raise HttpError(f"{url} answered more than {self._max_answer_bytes:,} bytes")
-            if answer.length:
-                raise IncompleteRead(b"", answer.length)
+            with self._send(connection, method, path, body, headers) as answer:
+                if answer.status >= 300:
+                    raise self._refusal(url, answer, deadline)
+                content = _read(answer, self._max_answer_bytes, deadline)
+                if len(content) > self._max_answer_bytes:
+                    raise HttpError(f"{url} answered more than {self._max_answer_bytes:,} bytes")
+                if answer.length:
+                    raise IncompleteRead(b"", answer.length)
         return content
 
     def _send(
@@ -371,7 +374,10 @@ def _close_all(connections: list[Any]) -> None:
 
 def check_base_url(url: str, error: type[EunoeError]) -> str:
     """Return the address of a server, without a slash at its end; refuse everything else."""
-    Address.parse(url, error)
+    try:
+        Address.parse(url).host.encode("idna")
+    except (InputError, UnicodeError):
+        raise error("base_url must look like http://host:port/v1, with no user, password or query") from None
     return url.rstrip("/")
 
 
