@@ -146,9 +146,7 @@ class Mem0Reader:
         if "expiration_date" in fields:
             fields["expiration_date"] = parse_expiration(fields["expiration_date"])
         versions = self._versions.get(id, [])
-        before = (
-            versions[:-1] if versions and versions[-1].text == text else []
-        )  # else it does not lead to what it says
+        before = versions[:-1] if versions and versions[-1].text == text else []  # a history that leads here
         lines = list(_to_lines(id, text, fields, before))
         self.lines += [json.dumps({"scope": scope.text, "kind": "fact", **line}) for line in lines]
         self._scopes.add(scope)
