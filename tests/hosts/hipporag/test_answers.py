@@ -13,7 +13,7 @@ from eunoe.errors import InputError, LlmError
 from eunoe.hosts.hipporag import BaseConfig, HippoRAG, QaError, QuerySolution
 from eunoe.hosts.hipporag.answers import answer_figures, ask_question
 from eunoe.llm import DeclinedError, Prompt, PromptTooLongError, Reply
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 
 ANSWERS = ["Politician", "by going to the ball", "Rockland County"]
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from eunoe.embed.openai import OpenAIEmbedder
+from eunoe.embed.adapters import OpenAIEmbedder
 from eunoe.errors import InputError
 from eunoe.hosts import common
 from eunoe.hosts.mem0 import Memory
 from eunoe.hosts.mem0.configuration import Configuration
-from eunoe.llm.openai import OpenAILlm
+from eunoe.llm.remote import OpenAILlm
 
 
 def part(name: str, provider: str, **config: Any) -> dict[str, Any]:

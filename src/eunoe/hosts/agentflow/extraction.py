@@ -16,7 +16,7 @@ from eunoe.form.statements import MIN_SCORE, is_secret, read_statement
 from eunoe.form.summaries import summarize_by_rules
 from eunoe.llm import load_llm
 from eunoe.llm.contract import Prompt
-from eunoe.llm.lenient_json import read_json
+from eunoe.llm.structured import read_json
 from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Atom
 from eunoe.text.normalize import escape_xml

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from eunoe.embed.adapters import CheckedEmbedder
 from eunoe.errors import InputError, LlmError
 from eunoe.llm import Llm, Prompt, PromptTooLongError, Reply
-from eunoe.llm.contract import AnswerError
-from eunoe.llm.endings import refusal_error
+from eunoe.llm.contract import AnswerError, refusal_error
 from eunoe.model.arguments import show
 from eunoe.text.normalize import escape_xml
 

@@ -9,9 +9,9 @@ from uuid import uuid4
 from eunoe.errors import InputError, LlmError
 from eunoe.form.statements import read_statement
 from eunoe.hosts.mem0.arguments import PROCEDURAL, llm_error
-from eunoe.llm.adapters import adapt
-from eunoe.llm.answers import ask_structured
+from eunoe.llm import adapt
 from eunoe.llm.contract import Llm, Prompt
+from eunoe.llm.structured import ask_structured
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom, source_place
 from eunoe.model.scope import Scope
