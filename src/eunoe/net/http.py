@@ -219,15 +219,18 @@ class HttpClient:
 
     def _exchange(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], limit: float) -> bytes:
         url, deadline = self.base + path, _clock() + limit
-        with self._connection(limit) as connection, self._failures(url):
-            with self._send(connection, method, path, body, headers) as answer:
-                if answer.status >= 300:
-                    raise self._refusal(url, answer, deadline)
-                content = _read(answer, self._max_answer_bytes, deadline)
-                if len(content) > self._max_answer_bytes:
-                    raise HttpError(f"{url} answered more than {self._max_answer_bytes:,} bytes")
-                if answer.length:
-                    raise IncompleteRead(b"", answer.length)
+        with (
+            self._connection(limit) as connection,
+            self._failures(url),
+            self._send(connection, method, path, body, headers) as answer,
+        ):
+            if answer.status >= 300:
+                raise self._refusal(url, answer, deadline)
+            content = _read(answer, self._max_answer_bytes, deadline)
+            if len(content) > self._max_answer_bytes:
+                raise HttpError(f"{url} answered more than {self._max_answer_bytes:,} bytes")
+            if answer.length:
+                raise IncompleteRead(b"", answer.length)
         return content
 
     def _send(
