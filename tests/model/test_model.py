@@ -25,8 +25,6 @@ VALUES = st.text(LETTERS, min_size=1, max_size=20).filter(lambda text: text == t
 SCOPES = st.dictionaries(KEYS, VALUES, min_size=1, max_size=4)
 
 
-
-
 @given(SCOPES, SCOPES)
 def test_two_scopes_are_the_same_only_if_every_key_and_value_is(one, two):
     assert (Scope.of(one) == Scope.of(two)) == (one == two)
@@ -42,8 +40,6 @@ def test_slashes_and_percents_do_not_make_keys():
     assert str(Scope(user="a/agent=b")) == "user=a%2Fagent=b"
     assert Scope.parse("user=a%2Fb%252F") == Scope(user="a/b%2F")
     assert Scope.parse("user=a=b")["user"] == "a=b"
-
-
 
 
 def test_a_key_may_be_called_self():
