@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import asdict
 
 import pytest
 
@@ -138,7 +139,7 @@ def test_everything_comes_and_the_report_says_so(memory, tmp_path, shape):
     assert (report.episodes, report.absorbed, report.unlisted) == (1, 2, 1)
     assert report.missing == (f"{USER_SCOPE}: {number(77)}", f"{SHARD_SCOPE}: {number(88)}")
     assert report.problems == ()
-    assert json.loads(json.dumps(report.as_dict()))["facts"] == {
+    assert json.loads(json.dumps(asdict(report)))["facts"] == {
         "stored": 2,
         "known": 0,
         "forgotten": 0,
