@@ -52,20 +52,6 @@ def test_a_value_that_is_put_again_takes_the_place_of_the_old_one(store):
     assert keys(store.search(NS)) == ["a", "b"]
 
 
-def test_the_same_value_again_is_an_update(store):
-    store.put(NS, "a", {"n": 1})
-    first = store.get(NS, "a")
-    store.put(NS, "a", {"n": 1})
-    assert store.get(NS, "a").updated_at > first.updated_at
-
-
-def test_equal_values_under_two_keys_stay_two(store):
-    for key in ("a", "b"):
-        store.put(NS, key, {"text": "the same"})
-    store.delete(NS, "a")
-    assert keys(store.search(NS)) == ["b"]
-
-
 def test_what_was_deleted_may_be_put_again_and_comes_last(store):
     for key in ("a", "b"):
         store.put(NS, key, {"text": key})
@@ -73,13 +59,6 @@ def test_what_was_deleted_may_be_put_again_and_comes_last(store):
     store.delete(NS, "a")
     store.put(NS, "a", {"text": "a"})
     assert keys(store.search(NS)) == ["b", "a"]
-
-
-def test_an_earlier_version_is_no_item(store, memory):
-    store.put(NS, "a", {"n": 1})
-    store.put(NS, "a", {"n": 2})
-    old, new = memory.history(Namespaces(Scope(agent="cook")).scope(NS), "a")
-    assert (new.id, store.get(NS, old.id)) == ("a", None)
 
 
 def test_what_is_given_back_is_a_copy(store):
@@ -163,7 +142,7 @@ def test_namespaces_are_listed_as_long_as_they_hold_something(store):
 LABEL = st.text(min_size=1).filter(lambda text: "." not in text and "\0" not in text)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(st.lists(st.one_of(LABEL, st.sampled_from(["~", "~20;", " ", "a" * 499, "b" * 500, "é" * 1200, "\ud800"]))))
 def test_every_namespace_has_a_scope_of_its_own(labels):
     names, namespace = Namespaces(Scope(agent="cook")), tuple(labels)

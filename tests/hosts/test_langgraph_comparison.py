@@ -106,7 +106,7 @@ def sqlite_store(path, index=None):
     connection.close()
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(batches(PUT, PUT, PUT, DELETE, GET, SEARCH, LIST))
 def test_without_an_index_all_is_as_in_memory(operations):
     reference = InMemoryStore()
@@ -116,7 +116,7 @@ def test_without_an_index_all_is_as_in_memory(operations):
             assert [plain(answer) for answer in store.batch(ops)] == [plain(answer) for answer in expected]
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(batches(INDEXED_PUT, INDEXED_PUT, INDEXED_PUT, DELETE, QUERY, SEARCH))
 def test_with_an_index_all_is_as_in_memory(operations):
     index = {"dims": 12, "embed": embed}
@@ -136,7 +136,7 @@ TEXT_FILTER = st.one_of(NONE, st.builds(lambda word: {"text": word}, WORD))
 WORDS_ONLY = st.builds(SearchOp, PREFIX, TEXT_FILTER, st.just(50), st.just(0), NONE, st.just(False))
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(batches(PUT, PUT, DELETE, GET, WORDS_ONLY, LIST))
 def test_without_an_index_the_same_is_there_as_in_sqlite(operations):
     with sqlite_store(":memory:") as reference, EunoeStore.from_conn_string(":memory:", embedder="none") as store:
@@ -148,7 +148,7 @@ def test_without_an_index_the_same_is_there_as_in_sqlite(operations):
 ALL_QUERIES = st.builds(SearchOp, PREFIX, st.none(), st.just(50), st.just(0), WORD.filter(bool), st.just(False))
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(batches(PUT, PUT, DELETE, ALL_QUERIES))
 def test_with_an_index_the_same_is_found_as_in_sqlite(operations):
     index = {"dims": 12, "embed": embed}

@@ -185,27 +185,3 @@ def test_an_awaited_store_stops_its_sweeper_when_the_block_raises(path):
         return tasks[0].done()
 
     assert asyncio.run(live())
-
-
-def test_an_awaited_read_refreshes_if_it_is_told_to(path):
-    async def live():
-        async with AsyncEunoeStore.from_conn_string(str(path), ttl={"default_ttl": 5}, embedder="none") as store:
-            scope = Namespaces(Scope(store="langgraph")).scope(NS)
-            await store.aput(NS, "a", {})
-            ends = [store.memory.get(scope, "a").valid_to]
-            for refresh in (None, True):
-                await store.aget(NS, "a", refresh_ttl=refresh)
-                ends.append(store.memory.get(scope, "a").valid_to)
-            return ends
-
-    first, unchanged, later = asyncio.run(live())
-    assert first == unchanged < later
-
-
-def test_items_whose_time_is_over_may_be_left_out_from_now_on(memory):
-    store = opened(memory, default_ttl=5)
-    store.put(NS, "a", {}, ttl=0)
-    assert store.get(NS, "a") is not None
-    store.ttl_config["omit_expired"] = True
-    assert store.get(NS, "a") is None
-    assert store.search(NS) == []

@@ -1,7 +1,6 @@
 """Memory in containers: each graph has its own, whichever was built last."""
 
 import asyncio
-import logging
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from tenxgraph.storage.store.base_store import BaseStore
 from tests.support.agentflow_graphs import InjectQ, user_message
 from tests.support.agentflow_memory import ANNA, CountingStore, answering, compile_chain, memory_callbacks
 
-from eunoe.errors import InputError
 from eunoe.hosts.agentflow import MemoryManager, configure_memory
 
 
@@ -21,23 +19,6 @@ def test_the_manager_and_its_store_are_in_the_container() -> None:
     assert container.get(BaseStore) is store
     assert (manager.store, manager.relevance_threshold, manager.max_memories) == (store, 0.5, 3)
     assert manager.scope == "thread"
-
-
-def test_without_a_store_there_is_a_manager_that_knows_nothing() -> None:
-    container = InjectQ()
-    manager = configure_memory(container, None)
-    assert container.get(MemoryManager) is manager
-    assert asyncio.run(manager.retrieve_context(ANNA, "tea")) == []
-
-
-def test_what_is_missing_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    with pytest.raises(InputError, match="container is None"):
-        configure_memory(None, None)  # type: ignore[arg-type]
-    with caplog.at_level(logging.WARNING, "eunoe"):
-        manager = configure_memory(InjectQ(), None)
-        for _ in range(2):
-            asyncio.run(manager.retrieve_context(ANNA, "tea"))
-    assert caplog.text.count("without a store") == 1
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

@@ -7,15 +7,12 @@ from typing import Any
 from tenxgraph.core.state import AgentState, Message
 from tenxgraph.runtime.adapters.llm.model_response_converter import ModelResponseConverter
 from tenxgraph.storage.store.store_schema import MemoryType
-from tenxgraph.utils.callbacks import CallbackManager
 from tests.support.agentflow_graphs import InjectQ, ScriptedModel, user_message
 from tests.support.agentflow_memory import compile_chain, convert_messages, user
 
 from eunoe.hosts.agentflow import (
     FACT_EXTRACTION_PROMPT,
     EunoeStore,
-    MemoryRetrievalCallback,
-    MemoryStorageCallback,
     configure_memory,
 )
 from eunoe.memory import Memory
@@ -53,27 +50,6 @@ def test_an_agent_that_uses_its_memory_itself(memory: Memory) -> None:
     assert f"[semantic] {FACT} (score" in model.system_text
     stored = asyncio.run(store.aget_all(ANNA))
     assert stored[-1].content == "User: What is Anna allergic to?\nAssistant: You must not eat peanuts."
-
-
-def test_an_agent_that_callbacks_serve(memory: Memory) -> None:
-    container, store = InjectQ(), EunoeStore(memory)
-    manager = configure_memory(container, store)
-    asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), [FACT]))
-    model = ScriptedModel(["You must not eat peanuts."])
-    callbacks = CallbackManager()
-    MemoryRetrievalCallback(manager).register(callbacks)
-    MemoryStorageCallback(manager, store_nodes=["MAIN"]).register(callbacks)
-
-    async def simple_agent(state: AgentState, config: dict[str, Any]) -> ModelResponseConverter:
-        prompt = f"You are helpful. {state.context_summary or ''}"
-        messages = convert_messages(system_prompts=[{"role": "system", "content": prompt}], state=state)
-        return ModelResponseConverter(await complete(model, messages), converter="openai")
-
-    app = compile_chain({"MAIN": simple_agent}, callbacks, container=container)
-    assert run(app, "What is Anna allergic to?") == "You must not eat peanuts."
-    assert f"[semantic] {FACT} (score" in model.system_text
-    [stored] = [memory for memory in asyncio.run(store.aget_all(ANNA)) if memory.memory_type == MemoryType.EPISODIC]
-    assert stored.content == "User: What is Anna allergic to?\nAssistant: You must not eat peanuts."
 
 
 def test_an_agent_that_keeps_facts(memory: Memory) -> None:

@@ -1,7 +1,6 @@
 """Extractors: facts in what was said, from an LLM's answer in any of its forms, or by rules."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -68,19 +67,6 @@ def test_an_llm_that_fails_is_an_error_that_says_so() -> None:
         extract(LLMExtractor(fails))
 
 
-def test_without_any_llm_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("EUNOE_LLM", raising=False)
-    with pytest.raises(LlmError, match="EUNOE_LLM"):
-        extract(LLMExtractor(prompt=FACT_EXTRACTION_PROMPT))
-
-
-def test_an_llm_is_not_asked_about_nothing() -> None:
-    def fails(text: str) -> str:
-        raise AssertionError
-
-    assert extract(LLMExtractor(fails), [user(" ")]) == []
-
-
 def test_a_prompt_without_a_place_for_the_conversation_is_refused() -> None:
     with pytest.raises(InputError, match="conversation"):
         LLMExtractor(prompt="Extract facts.")
@@ -93,17 +79,3 @@ def test_rules_take_what_the_user_states() -> None:
     ]
     assert extract(ExtractiveExtractor(), said) == ["I live in Lisbon.", "My sister is called Maria."]
     assert len(extract(ExtractiveExtractor(max_facts=1), said)) == 1
-
-
-def test_an_extractor_of_ones_own_needs_one_method() -> None:
-    class Shouting(FactExtractor):
-        async def extract(self, messages: Any) -> list[str]:
-            return [message.text().upper() for message in messages]
-
-    assert extract(Shouting(), [user("tea")]) == ["TEA"]
-
-
-@pytest.mark.parametrize("make", [FactExtractor])
-def test_the_base_is_abstract(make: Callable[[], Any]) -> None:
-    with pytest.raises(TypeError):
-        make()

@@ -18,15 +18,6 @@ def test_each_line_has_number_type_score_and_age() -> None:
     ]
 
 
-def test_an_interaction_reads_as_it_was_said() -> None:
-    lines = format_memories([fact("User: Tom & Jerry?\nAssistant: Yes.")]).splitlines()
-    assert lines[2].startswith("1. [semantic] User: Tom & Jerry? Assistant: Yes. (score")
-
-
-def test_nothing_is_formatted_as_nothing() -> None:
-    assert format_memories([]) == ""
-
-
 @pytest.mark.parametrize("text", ["{context}", "{{x}}", "{", "}", "{0.__class__}", "a {b!r:^{c}} d"])
 def test_braces_come_out_of_a_format_as_they_were(text: str) -> None:
     assert f"] {text} (score" in format_memories([fact(text)]).format()

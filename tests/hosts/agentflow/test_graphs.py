@@ -9,13 +9,9 @@ from typing import Any
 import pytest
 from tenxgraph.storage.store.store_schema import MemorySearchResult, MemoryType
 from tests.support.agentflow_graphs import (
-    END,
-    InjectQ,
     ScriptedModel,
     graphs,
-    memory_tools,
     scripted_agent,
-    states,
     stores,
     tool_loop,
     user_message,
@@ -104,19 +100,6 @@ def test_a_memory_key_is_updated_and_a_memory_deleted_by_the_tool(store: EunoeSt
     assert store.get_all(ANNA) == []
 
 
-def test_tool_calls_at_once_with_one_key_end_with_one_memory(store: EunoeStore) -> None:
-    async def store_all() -> None:
-        manager = memory_tools.BackgroundTaskManager()
-        for number in range(12):
-            arguments = {"action": "store", "content": f"Anna is {number}.", "memory_key": "age"}
-            told = await memory_tools.memory_tool(**arguments, config=ANNA, store=store, task_manager=manager)
-            assert json.loads(told)["status"] == "scheduled"
-        await manager.wait_for_all()
-
-    asyncio.run(store_all())
-    assert len(store.get_all(ANNA)) == 1
-
-
 @pytest.mark.parametrize("mode", ["agent", "integration"])
 def test_what_is_known_stands_before_the_model_with_braces_as_they_are(store: EunoeStore, mode: str) -> None:
     # `{context.x}` would end the run, `{context_summary}` would be expanded, a single brace cannot be read.
@@ -135,16 +118,6 @@ def test_what_is_known_stands_before_the_model_with_braces_as_they_are(store: Eu
         assert f"- {hostile} (relevance" in text
         assert "Ben" not in text
     assert store.search(ANNA, "Tea")[0].content == hostile
-
-
-def test_a_budget_of_the_agent_leaves_out_whole_memories(store: EunoeStore) -> None:
-    store.store({"user_id": "anna"}, "Long tea. " * 500)
-    store.store({"user_id": "anna"}, "Short tea.")
-    model = ScriptedModel(["Ok."])
-    config = stores.MemoryConfig(store=store, retrieval_mode="preload", max_tokens=50)
-    run(tool_loop(scripted_agent(model, memory=config), graphs.ToolNode([]), store), "tea")
-    assert "- Short tea. (relevance" in model.system_text
-    assert "Long tea" not in model.system_text
 
 
 def test_the_memory_of_an_agent_is_shared_read_only_and_apart_from_its_users(store: EunoeStore) -> None:
@@ -175,12 +148,6 @@ def test_a_run_without_a_user_reads_and_writes_nobodys_memory(store: EunoeStore,
     assert "no user_id" in json.loads(searched[0])["error"]
     assert store.memory.scopes() == store.memory.scopes(user="anna")
     assert contents(store.get_all({"user_id": "anna"})) == ["Anna's secret."]
-
-
-def test_a_user_may_be_fixed_where_the_agent_is_made(store: EunoeStore) -> None:
-    model = ScriptedModel([{"tool": "user_memory_tool", "action": "remember", "text": "Anna likes tea."}, "Ok."])
-    run(with_tools(store, model, user_memory=stores.UserMemoryConfig(user_id="anna")), "Tea!", config={})
-    assert contents(store.get_all({"user_id": "anna"})) == ["Anna likes tea."]
 
 
 def test_many_runs_of_one_graph_at_once_stay_apart(store: EunoeStore) -> None:
@@ -219,23 +186,3 @@ def test_a_stream_remembers_too(store: EunoeStore) -> None:
 
     assert len(asyncio.run(stream())) > 0
     assert contents(store.get_all(ANNA)) == ["Anna likes tea."]
-
-
-def test_a_node_that_blocks_uses_the_store_in_a_graph_that_blocks(store: EunoeStore) -> None:
-    def node(state: Any, config: dict[str, Any]) -> Any:
-        store.store(config, state.context[-1].text())
-        return states.Message.text_message(" ".join(contents(store.search(config, "tea"))), role="assistant")
-
-    graph = graphs.StateGraph(container=InjectQ())
-    graph.add_node("main", node)
-    graph.set_entry_point("main")
-    graph.add_edge("main", END)
-    result = graph.compile(store=store).invoke(user_message("Anna likes tea."), config=ANNA)
-    assert result["messages"][-1].text() == "Anna likes tea."
-
-
-def test_closing_a_graph_leaves_the_memory_to_the_next_one(store: EunoeStore) -> None:
-    for number in range(2):
-        call = {"tool": "user_memory_tool", "action": "remember", "text": f"Fact {number}."}
-        run(with_tools(store, ScriptedModel([call, "Ok."])), "Remember.")
-    assert contents(store.get_all(ANNA)) == ["Fact 0.", "Fact 1."]

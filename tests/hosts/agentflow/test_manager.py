@@ -51,20 +51,6 @@ def test_without_a_store_there_is_nothing() -> None:
     assert manager.format_memories([]) == ""
 
 
-def test_an_interaction_is_found_again_with_the_ids_of_its_messages(
-    store: CountingStore, manager: MemoryManager
-) -> None:
-    question, answer = user("Which tea do I like?"), assistant("You like green tea.")
-    memory_id = asyncio.run(manager.store_interaction(ANNA, question, answer))
-    memory = asyncio.run(store.aget(ANNA, memory_id))
-    assert memory is not None
-    assert memory.content == "User: Which tea do I like?\nAssistant: You like green tea."
-    assert memory.memory_type == MemoryType.EPISODIC
-    assert memory.metadata["user_message_id"] == question.message_id
-    assert memory.metadata["assistant_message_id"] == answer.message_id
-    assert recall(manager, "green tea") == [memory.content]
-
-
 def test_an_interaction_is_stored_once(store: CountingStore, manager: MemoryManager) -> None:
     question, answer = user("Which tea?"), assistant("Green tea.")
     ids = {asyncio.run(manager.store_interaction(ANNA, question, answer)) for _ in range(3)}
@@ -72,18 +58,6 @@ def test_an_interaction_is_stored_once(store: CountingStore, manager: MemoryMana
     ids.add(asyncio.run(again.store_interaction(ANNA, question, answer)))
     assert ids == set(store.memories)
     assert store.writes == 1
-
-
-def test_a_later_answer_to_the_same_question_takes_the_place_of_the_first(
-    store: CountingStore, manager: MemoryManager
-) -> None:
-    question = user("Which tea?")
-    first = asyncio.run(manager.store_interaction(ANNA, question, assistant("I am not sure.")))
-    better = assistant("Green tea.")
-    assert asyncio.run(manager.store_interaction(ANNA, question, better)) == first
-    [memory] = store.memories.values()
-    assert memory.content.endswith("Green tea.")
-    assert memory.metadata["assistant_message_id"] == better.message_id
 
 
 def test_messages_with_the_same_id_are_told_apart_by_their_words(store: CountingStore, manager: MemoryManager) -> None:
@@ -96,12 +70,6 @@ def test_messages_with_the_same_id_are_told_apart_by_their_words(store: Counting
 def test_silence_is_no_interaction(store: CountingStore, manager: MemoryManager, question: str, answer: str) -> None:
     assert interact(manager, question, answer) == ""
     assert not store.memories
-
-
-def test_users_are_kept_apart(manager: MemoryManager) -> None:
-    interact(manager, "I like green tea.", "Noted.")
-    interact(manager, "I like black tea.", "Noted.", BEN)
-    assert recall(manager, "tea", BEN) == ["User: I like black tea.\nAssistant: Noted."]
 
 
 def test_a_store_that_mixes_users_up_is_not_trusted(store: CountingStore, manager: MemoryManager) -> None:
@@ -180,15 +148,6 @@ def test_a_blank_query_recalls_nothing(store: CountingStore, manager: MemoryMana
     assert recall(manager, "  ") == []
 
 
-def test_facts_are_stored_with_their_source(store: CountingStore, manager: MemoryManager) -> None:
-    message = user("I moved to Lisbon and I keep bees.")
-    ids = asyncio.run(manager.extract_and_store_facts(ANNA, message, ["Anna lives in Lisbon.", "Anna keeps bees."]))
-    stored = [asyncio.run(store.aget(ANNA, memory_id)) for memory_id in ids]
-    assert [memory and memory.content for memory in stored] == ["Anna lives in Lisbon.", "Anna keeps bees."]
-    assert {memory.metadata["source_message_id"] for memory in stored if memory} == {message.message_id}
-    assert {memory.memory_type for memory in stored if memory} == {MemoryType.SEMANTIC}
-
-
 @pytest.mark.parametrize("facts", [{"facts": ["Anna keeps bees."]}, '["Anna keeps bees."]'])
 def test_an_object_with_facts_or_json_is_taken_as_its_list(
     store: CountingStore, manager: MemoryManager, facts: Any
@@ -257,12 +216,6 @@ def test_an_interaction_that_was_taken_for_another_leaves_that_as_it_is(
     assert store.memories[first].content.endswith("Green tea.")
 
 
-def test_deduplication_can_be_turned_off(store: CountingStore) -> None:
-    manager = MemoryManager(store, dedup_threshold=None)
-    asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), ["Anna likes tea."] * 2))
-    assert len(store.memories) == 2
-
-
 def test_the_oldest_are_archived_where_there_are_too_many(store: CountingStore) -> None:
     manager = MemoryManager(store, max_per_user=2)
     words = ["apples", "bridges", "clocks", "dragons"]
@@ -273,13 +226,6 @@ def test_the_oldest_are_archived_where_there_are_too_many(store: CountingStore) 
     assert set(ids) == set(store.memories), "nothing is deleted"
     assert asyncio.run(manager.archive(ANNA, ids[1], archived=False))
     assert recall(manager, "bridges") != []
-
-
-def test_others_are_not_archived_for_it(store: CountingStore) -> None:
-    manager = MemoryManager(store, max_per_user=1)
-    interact(manager, "I like apples.", "Noted.", BEN)
-    interact(manager, "I like bridges.", "Noted.")
-    assert recall(manager, "apples", BEN) != []
 
 
 def test_archived_memories_take_no_room(store: CountingStore) -> None:
@@ -358,16 +304,6 @@ def test_nobody_forgets_what_belongs_to_others(store: CountingStore, manager: Me
     assert not asyncio.run(manager.pin(BEN, memory_id))
     asyncio.run(manager.forget_user(BEN))
     assert set(store.memories) == {memory_id}
-
-
-@pytest.mark.parametrize("scope", ["user", "thread"])
-def test_a_user_is_forgotten_in_every_thread(store: CountingStore, scope: Any) -> None:
-    manager = MemoryManager(store, scope=scope)
-    for thread in ("t1", "t2"):
-        interact(manager, f"I like {thread}.", "Noted.", {**ANNA, "thread_id": thread})
-    interact(manager, "I like tea.", "Noted.", BEN)
-    asyncio.run(manager.forget_user(ANNA))
-    assert {memory.user_id for memory in store.memories.values()} == {"ben"}
 
 
 def test_what_was_forgotten_may_be_said_again(store: CountingStore, manager: MemoryManager) -> None:

@@ -51,13 +51,6 @@ def test_ids_lead_to_memories(any_store: BaseStore) -> None:
         assert question.message_id in memory.metadata.values()
 
 
-def test_an_interaction_is_stored_once(any_store: BaseStore) -> None:
-    manager = MemoryManager(any_store)
-    question, answer = user("I live in Lisbon."), assistant("Noted.")
-    assert len({asyncio.run(manager.store_interaction(ANNA, question, answer)) for _ in range(3)}) == 1
-    assert len(asyncio.run(any_store.aget_all({"user_id": "anna"}))) == 1
-
-
 def test_nobody_recalls_what_belongs_to_others(any_store: BaseStore) -> None:
     manager = MemoryManager(any_store, relevance_threshold=0.0)
     say(manager, "I live in Lisbon.")
@@ -115,14 +108,6 @@ def test_eunoe_finds_what_has_other_words(eunoe_store: EunoeStore) -> None:
     asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), facts))
     assert recall(manager, "Is Anna allergic to anything?")[0] == "Anna is allergic to peanuts."
     assert recall(manager, "How do magnets work?") == []
-
-
-def test_eunoe_keeps_what_only_looks_the_same(eunoe_store: EunoeStore) -> None:
-    manager = MemoryManager(eunoe_store)
-    facts = ["Anna likes green tea.", "anna likes green tea", "Anna does not like green tea.", "Ben likes green tea."]
-    ids = asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), facts))
-    assert ids[0] == ids[1]
-    assert len(set(ids)) == 3
 
 
 def test_an_interaction_that_another_process_stored_is_known(eunoe_store: EunoeStore) -> None:
@@ -191,9 +176,3 @@ def test_turns_that_share_a_memory_do_not_overwrite_each_other(eunoe_store: Euno
     asyncio.run(run())
     texts = [memory.content.partition("Assistant: ")[2] for memory in eunoe_store.get_all(ANNA)]
     assert sorted(texts) == ["Black tea, number 0.", "Black tea, number 1."]
-
-
-def test_a_user_is_forgotten_in_sessions_of_other_programs_too(eunoe_store: EunoeStore, memory: Memory) -> None:
-    memory.observe("session=s1/user=anna", [{"role": "user", "content": "I like plums."}])
-    asyncio.run(MemoryManager(eunoe_store).forget_user(ANNA))
-    assert not memory.list("session=s1/user=anna").items

@@ -58,17 +58,6 @@ def test_the_model_reads_memories_and_the_state_does_not_keep_them(store: Counti
     assert "recalled" not in kept.model_dump_json()
 
 
-def test_it_works_where_answers_are_streamed(store: CountingStore) -> None:
-    async def run() -> None:
-        app = compile_chain({"MAIN": agent(model, MemoryManager(store))})
-        async for _ in app.astream(user_message("Which tea does Anna like?"), config=dict(ANNA)):
-            pass
-
-    model = ScriptedModel(["Green tea."])
-    asyncio.run(run())
-    assert "Anna likes {green} tea" in sent(model)
-
-
 def test_agent_and_callbacks_share_one_search(store: CountingStore) -> None:
     manager = MemoryManager(store, dedup_threshold=None)
     model = ScriptedModel(["A draft.", "Green tea."])
@@ -87,13 +76,6 @@ def test_an_agent_without_a_working_memory_answers(manager: MemoryManager | None
     assert result["messages"][-1].text() == "Hello."
 
 
-def test_an_agent_that_is_not_to_recall_by_itself_does_not(store: CountingStore) -> None:
-    model = ScriptedModel(["Hello."])
-    app = compile_chain({"MAIN": agent(model, MemoryManager(store, auto_retrieve=False))})
-    asyncio.run(app.ainvoke(user_message("Which tea does Anna like?"), config=dict(ANNA)))
-    assert store.searches == []
-
-
 def test_the_context_is_a_copy_that_keeps_the_summary(store: CountingStore) -> None:
     own = agent(ScriptedModel([]), MemoryManager(store))
     state = AgentState(context=[user("Which tea does Anna like?")], context_summary="They talked.")
@@ -104,13 +86,6 @@ def test_the_context_is_a_copy_that_keeps_the_summary(store: CountingStore) -> N
     assert "Anna likes {green} tea" in enhanced.context_summary.format()
     again, _ = asyncio.run(own.with_memory_context(enhanced, ANNA))
     assert again.context_summary == enhanced.context_summary
-
-
-@pytest.mark.parametrize("context", [[], [assistant("Hello.")], [user(" ")]])
-def test_there_is_no_context_where_nobody_asked(store: CountingStore, context: list[Any]) -> None:
-    state = AgentState(context=context)
-    own = agent(ScriptedModel([]), MemoryManager(store))
-    assert asyncio.run(own.with_memory_context(state, ANNA)) == (state, [])
 
 
 def test_a_context_of_nobody_is_refused(store: CountingStore) -> None:
@@ -127,9 +102,3 @@ def test_an_interaction_is_stored_under_an_id_that_leads_to_it(store: CountingSt
         asyncio.run(agent(ScriptedModel([]), None).store_interaction_memory(AgentState(), ANNA, user("a"), user("b")))
         == ""
     )
-
-
-def test_an_agent_without_a_manager_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("WARNING", "eunoe"):
-        agent(ScriptedModel("Ok."), None)
-    assert caplog.text.count("has no memory_manager") == 1

@@ -157,14 +157,6 @@ def test_a_policy_of_none_sees_all_users_and_one_of_owner_does_not(store: EunoeS
     assert contents(store.get_all({"user_id": "ben"})) == ["Ben's other secret"]
 
 
-def test_a_policy_of_none_over_an_empty_store_finds_nothing(store: EunoeStore) -> None:
-    config = {"authz": {"scope": "none"}}
-    assert store.search(config, "secret") == []
-    assert store.get_all(config) == []
-    with pytest.raises(ScopeError):
-        store.store(config, "whose?")
-
-
 def test_a_user_whom_the_policy_does_not_name_is_refused(store: EunoeStore) -> None:
     store.store(ANNA, "Anna's secret")
     config = {**ANNA, "user": {"authz": authz.build_authz("ben", scope="owner")}}

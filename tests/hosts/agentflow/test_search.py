@@ -139,12 +139,6 @@ def test_graph_traversal_follows_names(embedded: EunoeStore) -> None:
     }
 
 
-@pytest.mark.parametrize("strategy", [*RetrievalStrategy, "hybrid"])
-def test_every_strategy_finds(store: EunoeStore, strategy: Any) -> None:
-    store.store(ANNA, "Anna is allergic to peanuts.")
-    assert contents(store.search(ANNA, "peanuts", retrieval_strategy=strategy)) == ["Anna is allergic to peanuts."]
-
-
 def test_metrics_that_rank_as_cosine_are_taken_and_others_refused(store: EunoeStore) -> None:
     store.store(ANNA, "Anna is allergic to peanuts.")
     for metric in (DistanceMetric.COSINE, DistanceMetric.DOT_PRODUCT, DistanceMetric.EUCLIDEAN, "cosine"):

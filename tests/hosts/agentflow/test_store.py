@@ -113,13 +113,6 @@ def test_nothing_to_remember_is_an_error(store: EunoeStore, content: Any) -> Non
         store.store(ANNA, content)
 
 
-def test_equal_contents_are_two_memories(store: EunoeStore) -> None:
-    ids = [store.store(ANNA, "It rained.") for _ in range(2)]
-    assert [memory.id for memory in store.get_all(ANNA)] == ids
-    store.delete(ANNA, ids[0])
-    assert [memory.id for memory in store.get_all(ANNA)] == ids[1:]
-
-
 def test_an_id_may_be_given_and_names_the_later_content(store: EunoeStore) -> None:
     assert store.store(ANNA, "one", memory_id="mine") == "mine"
     assert store.store(ANNA, "two", metadata={"n": 2}, memory_id="mine") == "mine"
@@ -164,16 +157,6 @@ def test_metadata_is_added_to_or_replaced(store: EunoeStore) -> None:
     assert store.get_all(ANNA)[0].metadata == {"e": 5, "category": "kept"}
     store.update(ANNA, id, "text", replace_metadata=True)
     assert store.get_all(ANNA)[0].metadata == {"category": "kept"}
-
-
-def test_updates_at_once_lose_no_metadata(store: EunoeStore) -> None:
-    id = store.store(ANNA, "text")
-
-    async def update_all() -> None:
-        await asyncio.gather(*(store.aupdate(ANNA, id, "text", metadata={f"n{n}": n}) for n in range(12)))
-
-    asyncio.run(update_all())
-    assert store.get_all(ANNA)[0].metadata == {**{f"n{n}": n for n in range(12)}, "category": "general"}
 
 
 def test_updates_through_several_stores_at_once_lose_nothing(store: EunoeStore, memory: Memory) -> None:
@@ -240,13 +223,6 @@ def test_a_memory_key_names_one_memory_of_its_type(store: EunoeStore) -> None:
     assert store.get_all(ANNA)[0].metadata == {"memory_key": "name", "n": 2, "category": "general"}
     (found,) = store.search(ANNA, "name", memory_type=MemoryType.EPISODIC, filters={"memory_key": "name"}, limit=1)
     assert found.id == first
-
-
-def test_a_key_that_an_update_brings_counts_too(store: EunoeStore) -> None:
-    id = store.store(ANNA, "Anna lives in Paris.")
-    store.update(ANNA, id, "Anna lives in Paris.", metadata={"memory_key": "home"})
-    assert store.store(ANNA, "Anna lives in Rome.", metadata={"memory_key": "home"}) == id
-    assert contents(store.get_all(ANNA)) == ["Anna lives in Rome."]
 
 
 def test_tasks_that_store_one_key_at_once_end_with_one_memory(store: EunoeStore) -> None:
@@ -348,12 +324,6 @@ def test_it_takes_an_async_memory_or_the_default_store(memory: Memory, monkeypat
     EunoeStore(AsyncMemory(memory)).store(ANNA, "kept")
     monkeypatch.setattr("eunoe.hosts.common.default_memory", lambda: memory)
     assert contents(EunoeStore().get_all(ANNA)) == ["kept"]
-
-
-def test_release_leaves_the_memory_to_who_opened_it(store: EunoeStore) -> None:
-    store.release()
-    store.store(ANNA, "still open")
-    assert len(store.get_all(ANNA)) == 1
 
 
 def test_what_other_hosts_remember_is_found(store: EunoeStore, memory: Memory) -> None:

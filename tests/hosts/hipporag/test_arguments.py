@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from eunoe.apps.projects import ProjectMemory
 from eunoe.errors import InputError
 from eunoe.hosts.hipporag import BaseConfig, HippoRAG
 from eunoe.llm.contract import ScriptedLlm
@@ -71,17 +70,6 @@ def test_questions_are_a_list_of_texts(rag: HippoRAG, queries: Any) -> None:
         rag.qa(queries)
 
 
-def test_questions_of_an_iterator_are_all_asked(rag: HippoRAG) -> None:
-    assert [solution.question for solution in rag.retrieve(iter(["Anna", "Tea"]))] == ["Anna", "Tea"]  # type: ignore[arg-type]
-    assert len(rag.rag_qa(iter(["Anna"]))[0]) == 1  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("number", [0, -1, True, "3", 2.5])
-def test_a_number_is_a_whole_number(rag: HippoRAG, number: Any) -> None:
-    with pytest.raises(InputError, match=r"num_to_retrieve is .*: it must be a whole number of at least 1"):
-        rag.retrieve(["Anna"], number)
-
-
 @pytest.mark.parametrize("gold", [[], [["a"], ["b"]], "x", ["x"], [[3]], 3, [None], [3], {"x": 1}])
 def test_gold_is_a_list_of_texts_for_each_question(rag: HippoRAG, gold: Any) -> None:
     for name, ask in (("gold_docs", rag.retrieve), ("gold_docs", rag.rag_qa), ("gold_answers", rag.rag_qa)):
@@ -97,18 +85,3 @@ def test_documents_are_texts_or_chunks(rag: HippoRAG, docs: Any) -> None:
         with pytest.raises(InputError, match="docs_to_delete must be a list of texts"):
             rag.delete(docs)
     assert rag.get_graph_info()["num_passage_nodes"] == 1
-
-
-@pytest.mark.parametrize("threshold", ["x", "0.3", -1, 2, True, float("nan"), []])
-def test_a_threshold_is_a_number_on_the_scale_of_scores(rag: HippoRAG, threshold: Any, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"threshold is .*: it must be a number from 0 to 1"):
-        ProjectMemory(rag.memory.memory, threshold=threshold)
-    with pytest.raises(InputError, match="threshold is "):
-        ProjectMemory.open(tmp_path / "other", threshold=threshold)
-    assert not (tmp_path / "other").exists()
-
-
-@pytest.mark.parametrize("recipe", ["x", 3, None, []])
-def test_a_recipe_is_one_of_those_there_are(rag: HippoRAG, recipe: Any) -> None:
-    with pytest.raises(InputError, match="recipe"):
-        ProjectMemory(rag.memory.memory, recipe=recipe)

@@ -31,23 +31,6 @@ print(json.dumps({{
     "figures": evaluated[-2:],
 }}))
 """
-LIFECYCLE = """
-settings = dict(save_dir="outputs/test", llm_model_name="gpt-4o-mini", embedding_model_name="text-embedding-3-small")
-gold = dict(queries={queries!r}, gold_docs={gold_docs!r}, gold_answers={gold_answers!r})
-figures = []
-rag = HippoRAG(**settings)
-rag.index(docs={docs!r})
-figures.append(rag.rag_qa(**gold)[-2:])
-again = HippoRAG(**settings)
-figures.append(again.rag_qa(**gold)[-2:])
-extra = [name + " Hort's birthplace is Montebello." for name in ("Tom", "Sam", "Bill", "Cam")]
-again.index(docs=extra)
-figures.append(again.rag_qa(**gold)[-2:])
-more = again.get_graph_info()["num_passage_nodes"]
-again.delete(extra)
-figures.append(again.rag_qa(**gold)[-2:])
-print(json.dumps({{"figures": figures, "passages": [more, again.get_graph_info()["num_passage_nodes"]]}}))
-"""
 
 
 def letters(text: str) -> list[float]:
@@ -102,12 +85,3 @@ def test_the_quick_start_runs_with_the_import_changed(tmp_path: Path, server: Mo
     assert figures == {"ExactMatch": 1.0, "F1": 1.0}
     assert {request["model"] for request in server.requests} == {"gpt-4o-mini", "text-embedding-3-small"}
     assert {request["path"] for request in server.requests} == {"/v1/chat/completions", "/v1/embeddings"}
-
-
-def test_the_lifecycle_runs_with_the_import_changed(tmp_path: Path, server: ModelServer) -> None:
-    said = run(LIFECYCLE, tmp_path, server)
-    first, reopened, more, fewer = said["figures"]
-    assert first == reopened == fewer
-    assert first[0]["Recall@5"] > 0.8
-    assert first[1] == more[1] == {"ExactMatch": 1.0, "F1": 1.0}
-    assert said["passages"] == [len(ALL_DOCS) + 4, len(ALL_DOCS)]

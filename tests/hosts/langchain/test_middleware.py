@@ -11,7 +11,6 @@ from langchain.tools import tool
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from pydantic import BaseModel
 from tests.hosts.langchain.conftest import ANNA, human, recalled, said
 from tests.support.chat_models import ScriptedModel, StreamingModel, tool_call
 
@@ -157,19 +156,6 @@ def test_an_async_memory_serves_both_ways(path: Path) -> None:
 
     assert len(asyncio.run(talk())) == 4
     assert all(map(recalled, model.requests))
-
-
-class Advice(BaseModel):
-    avoid: str
-
-
-@pytest.mark.usefixtures("allergic")
-def test_structured_output_works(agent_of: Callable[..., Any], memory: Memory) -> None:
-    model = ScriptedModel(tool_call("Advice", avoid="peanuts"))
-    state = agent_of(model, response_format=Advice).invoke(human("What must I not eat?"))
-    assert state["structured_response"] == Advice(avoid="peanuts")
-    assert recalled(model.requests[0])
-    assert said(memory) == ["user: What must I not eat?"]
 
 
 @pytest.mark.usefixtures("allergic")

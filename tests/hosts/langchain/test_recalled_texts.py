@@ -11,25 +11,6 @@ from eunoe.hosts.langchain.middleware import RecalledTexts
 from eunoe.memory import Memory
 
 
-def test_each_text_has_a_key_of_its_own_until_it_is_removed() -> None:
-    texts = RecalledTexts()
-    first, second = texts.add("same"), texts.add("same")
-    texts.remove(first)
-    assert (texts.get(first), texts.get(second), texts.get(None)) == (None, "same", None)
-    texts.remove(None)
-
-
-def test_the_oldest_make_room() -> None:
-    texts = RecalledTexts(most=2)
-    keys = [texts.add(text) for text in "abc"]
-    assert [texts.get(key) for key in keys] == [None, "b", "c"]
-
-
-def test_an_old_text_no_longer_counts() -> None:
-    texts = RecalledTexts(seconds=0)
-    assert texts.get(texts.add("what may be forgotten by now")) is None
-
-
 def test_a_run_recalls_again_if_its_text_is_gone_and_leaves_none_behind(
     memory: Memory, agent_of: Callable[..., Any], calls: dict[str, list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
 from types import SimpleNamespace
@@ -174,12 +173,6 @@ def _check_apart(memory: Memory, states: list[Any]) -> None:
         assert {item.text.split()[-1].rstrip(".") for item in items if " asked in " in item.text} == runs
         assert sum(item.kind == "message" for item in items) == 2 * len(runs)
     assert len(memory.scopes()) == SCOPES
-
-
-def test_many_runs_in_threads_stay_apart(memory: Memory, shared_agent: Any) -> None:
-    with ThreadPoolExecutor(16) as pool:
-        states = list(pool.map(lambda number: shared_agent.invoke(_run(number)), range(RUNS)))
-    _check_apart(memory, states)
 
 
 def test_runs_in_one_event_loop_stay_apart(memory: Memory, shared_agent: Any) -> None:

@@ -1,7 +1,6 @@
 """Memory in one stack with the middleware of LangChain and Deep Agents."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -145,17 +144,3 @@ def test_subagents_with_memory_may_end_at_once(memory: Memory) -> None:
     state = agent.invoke(human("Look around."))
     assert state["messages"][-1].text == "Both are empty."
     assert {"user: Go to hill.", "user: Go to lake.", "user: Look around."} <= set(said(memory))
-
-
-def test_the_model_is_asked_again_with_one_recall(memory: Memory, calls: dict[str, list[Any]]) -> None:
-    memory.remember("user=anna", FACT)
-    model = ScriptedModel(ConnectionError("down"), ConnectionError("down"), "Hello.")
-    retry = ModelRetryMiddleware(max_retries=3, initial_delay=0.0, jitter=False)
-    create_agent(model, middleware=[retry, MemoryMiddleware(memory)]).invoke(human("What must I not eat?"))
-    assert len(model.requests) == 3
-    assert len(calls["context"]) == 1
-
-
-def test_two_objects_in_one_stack_are_refused_by_the_framework(memory: Memory, agent_of: Callable[..., Any]) -> None:
-    with pytest.raises(AssertionError, match="duplicate"):
-        agent_of(ScriptedModel("x"), MemoryMiddleware(memory))

@@ -100,13 +100,3 @@ def test_conditions_on_ids(filled: Memory, filters: dict[str, Any], found: list[
     filled.add("The kiln of nobody is red.", user_id="None", agent_id="cook", infer=False)
     assert [user for user in users(filled.get_all(filters=filters)) if user != "None"] == found
     assert users(filled.get_all(filters={"user_id": None, "agent_id": "cook"})) == []
-
-
-def test_numbers_may_be_ids(memory: Memory) -> None:
-    memory.add("The kiln is red.", user_id=5, infer=False)  # type: ignore[arg-type]
-    assert users(memory.get_all(filters={"user_id": 5})) == users(memory.get_all(filters={"user_id": [5]})) == ["5"]
-
-
-def test_a_refusal_says_which_part_of_an_or_names_nobody(filled: Memory) -> None:
-    with pytest.raises(InputError, match="each part of an OR must name"):
-        filled.get_all(filters={"OR": [{"user_id": "anna"}, {"topic": "home"}]})

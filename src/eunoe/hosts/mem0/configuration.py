@@ -101,8 +101,8 @@ def _provider(fields: Mapping[str, Any], part: str) -> tuple[str, Mapping[str, A
     value = fields.get(part) or {}
     if not isinstance(value, Mapping):
         raise InputError(f"config: {part} must be a dict with 'provider' and 'config'")
-    if unknown := sorted(map(str, value.keys() - {"provider", "config"})):
-        raise InputError(f"config: {part} takes 'provider' and 'config', not {show(unknown[0])}")
+    if strange := sorted(map(str, value.keys() - {"provider", "config"})):
+        raise InputError(f"config: {part} takes 'provider' and 'config', not {show(strange[0])}")
     options = value.get("config") or {}
     if not isinstance(options, Mapping):
         options = _fields(options)
