@@ -7,8 +7,11 @@ import json
 from typing import Any
 
 import pytest
+from tenxgraph.core.state import AgentState, Message
+from tenxgraph.runtime.adapters.llm.model_response_converter import ModelResponseConverter
 from tenxgraph.storage.store.store_schema import MemorySearchResult, MemoryType
 from tests.support.agentflow_graphs import (
+    InjectQ,
     ScriptedModel,
     graphs,
     scripted_agent,
@@ -16,8 +19,14 @@ from tests.support.agentflow_graphs import (
     tool_loop,
     user_message,
 )
+from tests.support.agentflow_memory import compile_chain, convert_messages, user
 
-from eunoe.hosts.agentflow import EunoeStore
+from eunoe.hosts.agentflow import (
+    FACT_EXTRACTION_PROMPT,
+    EunoeStore,
+    configure_memory,
+)
+from eunoe.memory import Memory
 
 ANNA = {"user_id": "anna", "thread_id": "t1"}
 SEMANTIC = {"memory_type": "semantic"}
@@ -124,10 +133,10 @@ def test_the_memory_of_an_agent_is_shared_read_only_and_apart_from_its_users(sto
     store.store({"user_id": "anna"}, "Anna's secret recipe.")
     store.store({"agent_id": "cook"}, "The house recipe is soup.")
     store.store({"agent_id": "waiter"}, "The waiter's recipe.")
-    for user in ("anna", "ben"):
+    for name in ("anna", "ben"):
         model = ScriptedModel([{"tool": "agent_memory_tool", "query": "recipe"}, "Soup."])
         agent_memory = stores.AgentMemoryConfig(enabled=True, agent_id="cook")
-        run(with_tools(store, model, agent_memory=agent_memory), "A recipe?", config={**ANNA, "user_id": user})
+        run(with_tools(store, model, agent_memory=agent_memory), "A recipe?", config={**ANNA, "user_id": name})
         assert [each["content"] for each in json.loads(model.tool_text)] == ["The house recipe is soup."]
     model = ScriptedModel(["Soup."])
     config = stores.MemoryConfig(store=store, retrieval_mode="preload", agent_memory=agent_memory)
@@ -152,16 +161,16 @@ def test_a_run_without_a_user_reads_and_writes_nobodys_memory(store: EunoeStore,
 
 def test_many_runs_of_one_graph_at_once_stay_apart(store: EunoeStore) -> None:
     users = [f"user{number}" for number in range(20)]
-    for user in users:
-        store.store({"user_id": user}, f"The colour of {user} is {user}-blue.")
+    for name in users:
+        store.store({"user_id": name}, f"The colour of {name} is {name}-blue.")
     model = ScriptedModel(["Blue."] * len(users))
     config = stores.MemoryConfig(store=store, retrieval_mode="preload")
     app = tool_loop(scripted_agent(model, memory=config), graphs.ToolNode([]), store)
 
     async def run_all() -> None:
         runs = (
-            app.ainvoke(user_message(f"I am {user}. Which colour?"), config={"user_id": user, "thread_id": user})
-            for user in users
+            app.ainvoke(user_message(f"I am {name}. Which colour?"), config={"user_id": name, "thread_id": name})
+            for name in users
         )
         await asyncio.gather(*runs)
         await app.aclose()
@@ -169,9 +178,9 @@ def test_many_runs_of_one_graph_at_once_stay_apart(store: EunoeStore) -> None:
     asyncio.run(run_all())
     assert len(model.requests) == len(users)
     for request in model.requests:
-        user = request["messages"][-1]["content"].split()[2].rstrip(".")
+        name = request["messages"][-1]["content"].split()[2].rstrip(".")
         shown = json.dumps(request["messages"])
-        assert [other for other in users if f"{other}-blue" in shown] == [user]
+        assert [other for other in users if f"{other}-blue" in shown] == [name]
 
 
 def test_a_stream_remembers_too(store: EunoeStore) -> None:
@@ -186,3 +195,62 @@ def test_a_stream_remembers_too(store: EunoeStore) -> None:
 
     assert len(asyncio.run(stream())) > 0
     assert contents(store.get_all(ANNA)) == ["Anna likes tea."]
+
+
+FACT = "Anna is allergic to peanuts."
+
+
+async def complete(model: ScriptedModel, messages: list[dict[str, Any]]) -> Any:
+    return await model.client.chat.completions.create(model="gpt-4o", messages=messages)  # type: ignore[call-overload]
+
+
+def ask(app: Any, text: str) -> str:
+    result = asyncio.run(app.ainvoke(user_message(text), config=dict(ANNA)))
+    answer: str = result["messages"][-1].text()
+    return answer
+
+
+def test_an_agent_that_uses_its_memory_itself(memory: Memory) -> None:
+    container, store = InjectQ(), EunoeStore(memory)
+    manager = configure_memory(container, store)
+    asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), [FACT]))
+    model = ScriptedModel(["You must not eat peanuts."])
+
+    async def memory_aware_agent(state: AgentState, config: dict[str, Any]) -> Message:
+        memories = await manager.retrieve_context(config, state.context[-1].text())
+        prompt = f"You are helpful. Context from memory:\n{manager.format_memories(memories)}"
+        messages = convert_messages(system_prompts=[{"role": "system", "content": prompt}], state=state)
+        answer = await ModelResponseConverter(await complete(model, messages), converter="openai").invoke()
+        await manager.store_interaction(config, state.context[-1], answer)
+        return answer
+
+    app = compile_chain({"MAIN": memory_aware_agent}, container=container)
+    assert ask(app, "What is Anna allergic to?") == "You must not eat peanuts."
+    assert f"[semantic] {FACT} (score" in model.system_text
+    stored = asyncio.run(store.aget_all(ANNA))
+    assert stored[-1].content == "User: What is Anna allergic to?\nAssistant: You must not eat peanuts."
+
+
+def test_an_agent_that_keeps_facts(memory: Memory) -> None:
+    container, store = InjectQ(), EunoeStore(memory)
+    manager = configure_memory(container, store)
+    model = ScriptedModel([json.dumps({"facts": [FACT, "Anna lives in Lisbon."]})])
+
+    async def answer(state: AgentState, config: dict[str, Any]) -> str:
+        return "Noted."
+
+    async def extract_facts_agent(state: AgentState, config: dict[str, Any]) -> AgentState:
+        conversation = "\n".join(f"{message.role}: {message.text()}" for message in state.context[-4:])
+        prompt = FACT_EXTRACTION_PROMPT.replace("{conversation}", conversation)
+        response = await complete(model, [{"role": "user", "content": prompt}])
+        facts = json.loads(response.choices[0].message.content)
+        await manager.extract_and_store_facts(config=config, message=state.context[-1], facts=facts)
+        return state
+
+    ask(
+        compile_chain({"MAIN": answer, "FACTS": extract_facts_agent}, container=container), "I live in Lisbon, {and}..."
+    )
+    assert "user: I live in Lisbon, {and}...\nassistant: Noted." in model.requests[0]["messages"][0]["content"]
+    recalled = asyncio.run(manager.retrieve_context(ANNA, "What is Anna allergic to?"))
+    assert recalled[0].content == FACT
+    assert recalled[0].memory_type == MemoryType.SEMANTIC
