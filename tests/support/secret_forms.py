@@ -3,8 +3,6 @@
 Each secret is put together from pieces, so that no scanner of repositories takes it for a real one.
 """
 
-# ruff: noqa: RUF001
-
 from __future__ import annotations
 
 VALUES = ["Krapfen77", "kr4p-fen_Z9", "Sommer2024!"]
