@@ -11,7 +11,7 @@ from tests.cli.conftest import Cli
 
 import eunoe
 from eunoe.apps.discussion import Discussion, discussion_ids
-from eunoe.apps.discussion.files.encryption import is_encrypted
+from eunoe.apps.discussion.files.layout import is_encrypted
 
 
 def chat(count: int) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from tests.support.mcp_client import ANNA, Connect, call, refusal, stdio_paramet
 import eunoe
 from eunoe.apps.discussion import Discussion, host_messages
 from eunoe.apps.discussion.files import import_discussion
-from eunoe.apps.discussion.tools import RETRIEVERS
+from eunoe.apps.discussion.retrievers import RETRIEVERS
 from eunoe.model.scope import Scope
 from eunoe.server.mcp.caller import Caller, ScopeRule
 from eunoe.server.mcp.confirmation import Confirmation
