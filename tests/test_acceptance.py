@@ -22,24 +22,19 @@ from eunoe.cli.app import run
 from eunoe.errors import EunoeError, InputError, LlmError, NotFoundError
 from eunoe.hosts.eden import migrate
 from eunoe.hosts.memory_tool import tool
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Admin, Corrections, Graph, Memory, Streams, Summaries
-from eunoe.model.atom import Atom
-from eunoe.model.choices import ATOM_KINDS, CONTEXT_FORMATS
-from eunoe.model.context import Context
-from eunoe.model.hit import Hits
+from eunoe.model.arguments import ATOM_KINDS, CONTEXT_FORMATS
+from eunoe.model.atom import Atom, source_name, source_place
 from eunoe.model.message import Message
-from eunoe.model.report import FormReport, ImportReport, Receipt
+from eunoe.model.result import Context, FormReport, Hits, ImportReport, Receipt
 from eunoe.model.scope import Scope
-from eunoe.model.source import source_name, source_place
 from eunoe.model.stream import Revision
 from eunoe.model.turn import read_turns
-from eunoe.records.fingerprints import look_alike_identity
+from eunoe.records.identity import look_alike_identity
 from eunoe.records.scrubbing import scrub_if_due
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.text.tokens import token_count
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.text.sentences import token_count
 
 pytestmark = pytest.mark.remote
 

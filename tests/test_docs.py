@@ -13,8 +13,7 @@ from tests.embed.folder.models import xlm_roberta
 import eunoe
 from eunoe.cli.app import run
 from eunoe.errors import MissingPackageError
-from eunoe.model.presets import PRESETS
-from eunoe.model.settings import NAMES, Settings
+from eunoe.model.stream import PRESETS, SETTING_NAMES, Settings
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -104,8 +103,8 @@ def told(value: object) -> str:
 def test_the_table_of_settings_is_true() -> None:
     page = (ROOT / "docs" / "forming.md").read_text(encoding="utf-8")
     rows = {name: rest for name, *rest in re.findall(r"^\| `(\w+)` " + r"\|([^|]*)" * 5 + r"\|$", page, re.MULTILINE)}
-    assert list(rows) == list(NAMES)
-    for name in NAMES[1:]:
+    assert list(rows) == list(SETTING_NAMES)
+    for name in SETTING_NAMES[1:]:
         default, *own = (cell.strip().removesuffix(".0") for cell in rows[name][:4])
         assert (name, default) == (name, told(getattr(Settings(owner=("user",)), name)))
         for preset, cell in zip(PRESETS.values(), own, strict=True):

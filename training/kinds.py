@@ -23,17 +23,20 @@ import turns
 from numpy.typing import NDArray
 
 from eunoe.embed.encoder import FOLDER, Encoder
-from eunoe.form.kind_features import BLOCKS, KindInput, Matrix, read_features
-from eunoe.form.kind_model import (
+from eunoe.form.turns import (
+    BLOCKS,
     MODEL_FILE,
+    KindInput,
     KindModel,
+    Matrix,
     Projection,
     Regression,
     gaussian_kernel,
     load_kind_model,
+    read_features,
     to_probabilities,
 )
-from eunoe.model.choices import KEPT_KINDS, TURN_KINDS
+from eunoe.model.arguments import KEPT_KINDS, TURN_KINDS
 
 KIND_WEIGHTS = (6.0, 4.0, 1.6, 3.0, 1.5)
 """How much each block of features counts in a distance when kinds are told apart."""

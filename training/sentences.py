@@ -11,7 +11,7 @@ from pathlib import Path
 
 import talk
 
-from eunoe.model.choices import TURN_KINDS
+from eunoe.model.arguments import TURN_KINDS
 from eunoe.text.sentences import split_sentences
 
 FOLDER = Path(__file__).parent / "sentences"

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from eunoe.model.choices import TURN_KINDS
+from eunoe.model.arguments import TURN_KINDS
 
 FOLDER = Path(__file__).parent / "turns"
 ROLES = ("user", "assistant", "person", "agent")

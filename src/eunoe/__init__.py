@@ -16,35 +16,42 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from eunoe import errors
-from eunoe.model.atom import Atom
-from eunoe.model.context import Context
-from eunoe.model.correction import Correction
-from eunoe.model.graph import Entity, GraphSize, Link, Mention, Neighbourhood, Relation
-from eunoe.model.hit import Hit, Hits, Reason
-from eunoe.model.lease import Lease, LeaseStatus
+from eunoe.model.arguments import check_count, check_flag
+from eunoe.model.atom import Atom, Correction
 from eunoe.model.message import Message
-from eunoe.model.preview import PassedOver, Preview
-from eunoe.model.report import (
+from eunoe.model.result import (
     BackupReport,
     CheckReport,
+    Context,
     Damage,
+    Entity,
     ForgetReport,
     FormReport,
     GraphReport,
+    GraphSize,
+    Hit,
+    Hits,
     ImportReport,
+    Lease,
+    LeaseStatus,
+    Link,
     LlmReport,
+    Mention,
     ModelCall,
+    Neighbourhood,
     Page,
+    PassedOver,
+    Preview,
+    Reason,
     Receipt,
     Reembedding,
+    Relation,
     RetentionReport,
     Status,
     Usage,
 )
 from eunoe.model.scope import Scope
-from eunoe.model.settings import Settings
-from eunoe.model.stream import Revision, Stream
-from eunoe.model.validation import check_count, check_flag
+from eunoe.model.stream import Revision, Settings, Stream
 from eunoe.net.telemetry import turn_telemetry_off
 
 if TYPE_CHECKING:
@@ -183,7 +190,7 @@ def connect(url: str | None = None, key: str | None = None, *, timeout: float = 
         timeout: the seconds to wait for an answer.
         insecure: allow http:// to another machine. The key and all memories go there unencrypted.
     """
-    from eunoe.client.connection import connect
+    from eunoe.memory.remote import connect
 
     return connect(url, key, timeout=timeout, insecure=insecure)
 

@@ -17,53 +17,72 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from eunoe.embed.pending_vectors import PendingVectors
 from eunoe.embed.store_embedder import Progress, StoreEmbedder
-from eunoe.errors import EunoeError, NotFoundError, StoreBusyError, StoreError
+from eunoe.errors import ClosedError, EunoeError, NotFoundError, StoreBusyError, StoreError
 from eunoe.llm.models import MAX_CALLS, Models
-from eunoe.model.atom import Atom
-from eunoe.model.bounds import Bounds
-from eunoe.model.hit import Hits
-from eunoe.model.lease import Lease
+from eunoe.model.arguments import utc_now
+from eunoe.model.atom import Atom, Bounds, Record, check_sources
 from eunoe.model.message import Message
-from eunoe.model.record import Record
-from eunoe.model.report import BackupReport, CheckReport, ForgetReport, ImportReport, Receipt, Status
+from eunoe.model.result import BackupReport, CheckReport, ForgetReport, Hits, ImportReport, Lease, Receipt, Status
 from eunoe.model.scope import Scope, Scopes
-from eunoe.model.settings import Settings
-from eunoe.model.source import check_sources
-from eunoe.model.stream import Stream
-from eunoe.model.time import utc_now
-from eunoe.open_calls import OpenCalls
-from eunoe.records import atoms, incognito, message_log, streams
-from eunoe.records.access import AccessLog
-from eunoe.records.damage import renew_vectors
-from eunoe.records.fingerprints import given_identity
+from eunoe.model.stream import Settings, Stream
+from eunoe.records import atoms, log, streams
+from eunoe.records.atoms import replace_atoms
+from eunoe.records.corrections import CorrectionReader
+from eunoe.records.counters import AccessLog, UsageLog, read_status
 from eunoe.records.forgetting import Removal, Selection, correction_notes, forget_report, remove
+from eunoe.records.identity import given_identity
 from eunoe.records.insertion import VectorKey
-from eunoe.records.like_sentences import CorrectionReader
+from eunoe.records.log import find_ended, note_messages
 from eunoe.records.named_leases import end_lease
-from eunoe.records.near_scopes import near_scope_notes
-from eunoe.records.replacement import replace_atoms
+from eunoe.records.reading import ViewCache, near_scope_notes
 from eunoe.records.scrubbing import scrub_if_due
-from eunoe.records.sessions import find_ended, note_messages
-from eunoe.records.status import read_status
+from eunoe.records.streams import renew_vectors
 from eunoe.records.summaries import has_due_summary
 from eunoe.records.traces import Traces, find_held, find_traces, is_repeated_in, own_streams, shown_streams
-from eunoe.records.usage import UsageLog
-from eunoe.records.view_cache import ViewCache
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import StreamState
-from eunoe.transfer.batches import LineCheck, read_batches
-from eunoe.transfer.importing import import_lines, texts_to_embed
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import StreamState
+from eunoe.transfer.importing import LineCheck, import_lines, read_batches, texts_to_embed
 
 if TYPE_CHECKING:
     from eunoe.form.background import Background
     from eunoe.form.former import Former
     from eunoe.index.cache import IndexCache
-    from eunoe.recall.context import ContextBuilder
-    from eunoe.recall.conversation_recall import LookupRequest
+    from eunoe.recall.context import ContextBuilder, LookupRequest
     from eunoe.recall.request import RecallRequest
     from eunoe.recall.reranking import Reranker
     from eunoe.recall.search import Searcher
+
+
+class OpenCalls:
+    """The calls under way: none begins once it is closed, and closing waits for the others."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._count = 0
+        self._is_open = True
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._is_open:
+                raise ClosedError("this memory was closed: open it again")
+            self._count += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._count -= 1
+            if not self._is_open:
+                self._changed.notify_all()
+
+    def close(self) -> bool:
+        """Return True for the one that closed it."""
+        with self._changed:
+            if not self._is_open:
+                return False
+            self._is_open = False
+            self._changed.wait_for(lambda: self._count == 0)
+            return True
+
 
 T = TypeVar("T")
 
@@ -136,7 +155,7 @@ class Engine:
 
     @_BuiltOnFirstUse
     def contexts(self) -> ContextBuilder:
-        from eunoe.form.sentence_values import sentence_value
+        from eunoe.form.statements import sentence_value
         from eunoe.recall.context import ContextBuilder
 
         return ContextBuilder(self.searcher, self.models, self.access, sentence_value)
@@ -168,22 +187,22 @@ class Engine:
             return []
         store = self.store
         with store.reading():
-            hidden = incognito.incognito_places(store, scope, messages)
+            hidden = streams.incognito_places(store, scope, messages)
             kept = [message for place, message in enumerate(messages) if place not in hidden]
             # Vectors are made for new messages only; where they are deferred there is nothing to tell apart yet.
             new = kept if self.pending.defers(len(kept)) else self._new_messages(scope, kept)
         if not kept:
-            return incognito.all_receipts(messages, hidden, ())
+            return streams.all_receipts(messages, hidden, ())
         vectors = self.pending.embed([message.content for message in new])
         with store.writing():
             stream = store.create_stream(scope)
-            comparison = message_log.compare_with_log(store, stream, kept)
-            receipts, records = message_log.append_messages(store, stream, kept, comparison, vectors, utc_now())
+            comparison = log.compare_with_log(store, stream, kept)
+            receipts, records = log.append_messages(store, stream, kept, comparison, vectors, utc_now())
             formation = note_messages(store, stream, records, utc_now())
         self.pending.note_write(has_all_vectors=not any(record.pending for record in records))
         if self.background:
             self.background.note(scope, formation)
-        return incognito.all_receipts(messages, hidden, receipts)
+        return streams.all_receipts(messages, hidden, receipts)
 
     def _find_ended(self, scope: Scope) -> Sequence[Scope]:
         with self.store.reading():
@@ -195,7 +214,7 @@ class Engine:
         stream = self.store.stream(scope)
         if stream is None:
             return messages
-        return [messages[place] for place in message_log.compare_with_log(self.store, stream, messages).new_places()]
+        return [messages[place] for place in log.compare_with_log(self.store, stream, messages).new_places()]
 
     def remember(
         self,
@@ -213,7 +232,7 @@ class Engine:
             (given_identity(items[place]), items[place].text): vector for place, vector in vectors.items()
         }
         with self.store.reading():
-            is_incognito = incognito.is_incognito(self.store, scope)
+            is_incognito = streams.is_incognito(self.store, scope)
         if is_incognito:
             self.pending.embed([], given)  # what is wrong with them is told even where nothing is kept
             return [Receipt("ignored", atom.id) for atom in items]
@@ -252,7 +271,7 @@ class Engine:
             self.pending.note_model_change()
 
     def look_up(self, request: LookupRequest) -> Hits:
-        from eunoe.recall.conversation_recall import look_up
+        from eunoe.recall.context import look_up
 
         return Hits(look_up(self.searcher, self.access, request))
 
@@ -298,7 +317,7 @@ class Engine:
             return atoms.pin_record(self.store, stream, id, pinned)
 
     def review(self, scope: Scope, ids: Sequence[str], keep: bool) -> builtins.list[Receipt]:
-        from eunoe.form.review import review_atoms
+        from eunoe.form.resolution import review_atoms
 
         receipts = review_atoms(self.store, scope, ids, keep)
         self.pending.note_write()
@@ -308,7 +327,7 @@ class Engine:
         """Keep those that wait for review: who says, changes or pins one by hand has looked at it."""
         waiting = self.store.select(ItemQuery(stream.id, ids=ids, open=True, in_review=True)) if ids else []
         if waiting:
-            from eunoe.form.review import keep_atom
+            from eunoe.form.resolution import keep_atom
 
             for record in waiting:
                 keep_atom(self.store, stream, record, utc_now())
@@ -380,7 +399,7 @@ class Engine:
 
     def configure(self, scope: Scope, preset: str, changes: Mapping[str, Any]) -> Stream:
         with self.store.writing():
-            incognito.check_not_incognito(self.store, scope)
+            streams.check_not_incognito(self.store, scope)
             streams.configure_stream(self.store, scope, preset, changes)
             stream = self.store.create_stream(scope)
             described = streams.describe_stream(self.store, streams.SettingsReader(self.store), stream)
@@ -401,7 +420,7 @@ class Engine:
 
     def set_incognito(self, scope: Scope, on: bool, bounds: Bounds) -> None:
         with self.store.writing():
-            incognito.set_incognito(self.store, scope, on, bounds)
+            streams.set_incognito(self.store, scope, on, bounds)
 
     def import_(
         self, source: str | Path | Iterable[str], progress: Callable[[int], None] | None, check: LineCheck | None

@@ -3,9 +3,8 @@
 import json
 
 import pytest
-
-from eunoe.bench.discussion import run_discussion_bench
-from eunoe.cli.app import run
+from bench.__main__ import run_bench
+from bench.discussion import run_discussion_bench
 
 
 def test_a_run_has_all_figures() -> None:
@@ -20,12 +19,12 @@ def test_a_run_has_all_figures() -> None:
 
 @pytest.mark.parametrize("json_wanted", [True, False])
 def test_the_command_shows_them(json_wanted: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["bench", "discussion", "--messages", "20", "--memories", "5", "--repeats", "2", "--sizes", "none"]
-    assert run([*words, *(["--json"] if json_wanted else [])]) == 0
+    words = ["discussion", "--messages", "20", "--memories", "5", "--repeats", "2", "--sizes", "none"]
+    assert run_bench([*words, *(["--json"] if json_wanted else [])]) == 0
     shown = capsys.readouterr().out
     assert json.loads(shown)["creators"] == {} if json_wanted else "beside raw FTS5" in shown
 
 
 def test_a_wrong_size_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "discussion", "--sizes", "many"]) == 2
+    assert run_bench(["discussion", "--sizes", "many"]) == 2
     assert "many" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from tests.cli.conftest import Cli, Result
 import eunoe
 from eunoe.errors import StoreBusyError
 from eunoe.memory import Admin, Memory
-from eunoe.model.report import FormReport
+from eunoe.model.result import FormReport
 
 HERE = "agent=cook/session=s1/user=anna"
 OWN = "agent=cook/user=anna"

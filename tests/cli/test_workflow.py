@@ -267,13 +267,3 @@ def test_a_node_type_that_writes_without_saying_so_is_refused_where_there_is_no_
         del NODE_TYPES["Writer"]
 
 
-def test_files_and_python_need_their_flags(cli: Cli, folder: Path) -> None:
-    nodes = [
-        {"type": "SaveCustomFile", "filepath": "x.txt", "content": "y"},
-        {"type": "PythonModule", "module_path": "m.py"},
-    ]
-    main = write(folder, "main", nodes)
-    (folder / "m.py").write_text("def Invoke(): return 'ran'")
-    assert len(cli("workflow", "check", main).out.splitlines()) == 2
-    result = cli("workflow", "run", main, "--files", folder, "--allow-python")
-    assert (result.out, (folder / "x.txt").read_text()) == ("ran\n", "y")

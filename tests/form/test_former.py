@@ -19,14 +19,13 @@ import pytest
 import eunoe
 from eunoe.errors import LlmError
 from eunoe.form import extraction
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
-from eunoe.model.report import FormReport
+from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
 from eunoe.records import leases
+from eunoe.store.schema import Job, Lease
 from eunoe.store.sqlite import SqliteStore
-from eunoe.store.tables import Job, Lease
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 GROUP = Scope(agent="cook", session="s2")

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from eunoe.embed.encoder import Encoder
-from eunoe.form.kind_features import KindInput
-from eunoe.form.kind_model import Judgement, KindModel, load_kind_model
-from eunoe.model.choices import KEPT_KINDS, TURN_KINDS
+from eunoe.form.turns import Judgement, KindInput, KindModel, load_kind_model
+from eunoe.model.arguments import KEPT_KINDS, TURN_KINDS
 
 TURNS = [
     ("", "From now on answer me in metric units only.", "user"),

@@ -23,17 +23,16 @@ import pytest
 
 import eunoe
 from eunoe.errors import ConflictError, LlmError
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
-from eunoe.model.choices import CONTEXT_FORMATS
-from eunoe.model.report import FormReport
+from eunoe.model.arguments import CONTEXT_FORMATS
+from eunoe.model.atom import source_place
+from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
-from eunoe.model.source import source_place
 from eunoe.records import revisions
-from eunoe.records.sessions import load_session
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Absorption, Job, RevisionRecord
+from eunoe.records.log import load_session
+from eunoe.store.contract import ItemQuery
+from eunoe.store.schema import Absorption, Job, RevisionRecord
 
 TALKS = {name: Scope(agent="cook", session=f"s{name}", user=name) for name in ("anna", "ben")}
 GROUP = Scope(agent="cook", session="group")

@@ -14,13 +14,13 @@ from tests.support.conversation import ANNA, DAY, TALK, Conversation, home, prop
 from tests.support.records import stream_of
 
 import eunoe
-from eunoe.form.proposal import Proposal
-from eunoe.model.report import FormReport
+from eunoe.form.chunk import Proposal
+from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.turn import Turn
 from eunoe.records.insertion import VectorBatch, pack_vectors
 from eunoe.records.revisions import unabsorbed
-from eunoe.store.tables import Absorption
+from eunoe.store.schema import Absorption
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from tests.support.records import items_of, make_record
 import eunoe
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.form.retention import worth_of
+from eunoe.model.arguments import utc_now
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
-from eunoe.store.tables import Absorption, AccessCount, Tombstone
+from eunoe.store.schema import Absorption, AccessCount, Tombstone
 
 REPO = "repository=eunoe"
 ANNA = "agent=cook/user=anna"

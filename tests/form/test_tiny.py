@@ -14,8 +14,8 @@ import eunoe
 from eunoe.errors import LlmError
 from eunoe.llm import Prompt, Reply, load_llm
 from eunoe.memory import Memory
+from eunoe.model.atom import source_place
 from eunoe.model.scope import Scope
-from eunoe.model.source import source_place
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 ANNA = Scope(agent="cook", user="anna")

@@ -10,7 +10,7 @@ import pytest
 import eunoe
 from eunoe.errors import InputError
 from eunoe.hosts.eden import ImportCounts, MemoryBackend, amigrate, migrate, search_facts
-from eunoe.model.time import parse_time
+from eunoe.model.arguments import parse_time
 
 AGENT = "675f880479e00297cd9b4688"
 ANNA = "65284b18f8bbb9bff13ebe65"

@@ -14,7 +14,7 @@ import eunoe
 from eunoe.errors import InputError
 from eunoe.hosts.memory_tool import Tool, tool
 from eunoe.memory import AsyncMemory, Memory
-from eunoe.model.choices import MEMORY_TYPES
+from eunoe.model.arguments import MEMORY_TYPES
 
 HERE = "agent=cook/session=s1/user=anna"
 ANNA = "agent=cook/user=anna"

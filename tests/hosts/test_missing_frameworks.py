@@ -13,12 +13,11 @@ BLOCK = f"import sys; sys.modules.update(dict.fromkeys({FRAMEWORKS}))\n"
 ADAPTERS = {
     "eunoe.hosts.agentflow": "agentflow",
     "eunoe.hosts.anthropic": "anthropic",
-    "eunoe.hosts.chats.checkpoints": "langgraph",
     "eunoe.hosts.langchain": "langchain",
     "eunoe.hosts.langgraph": "langgraph",
     "eunoe.hosts.llama_index": "llama-index",
     "eunoe.hosts.openai_agents": "openai-agents",
-    "eunoe.apps.wiki.middleware": "langchain",
+    "eunoe.apps.wiki.tools": "langchain",
 }
 
 

@@ -24,9 +24,9 @@ from eunoe.apps.tickets import Limits, Ticket, TicketMemory, read_ticket
 from eunoe.errors import EunoeError, InputError, ScopeError
 from eunoe.hosts.memory_tool import tool
 from eunoe.memory import Admin, Corrections, Graph, Leases, Memory, Streams, Summaries
-from eunoe.model.lease import Lease
 from eunoe.model.message import Message
-from eunoe.model.presets import PRESETS
+from eunoe.model.result import Lease
+from eunoe.model.stream import PRESETS
 
 ANNA = "agent=cook/session=s1/user=anna"
 LONG = "x" * 200_000

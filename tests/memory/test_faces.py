@@ -30,10 +30,10 @@ from eunoe.memory import (
     ScopedMemory,
     Streams,
     Summaries,
+    faces,
 )
-from eunoe.memory import asynchronous as faces
-from eunoe.model.lease import Lease
-from eunoe.model.time import parse_time
+from eunoe.model.arguments import parse_time
+from eunoe.model.result import Lease
 
 ANNA = {"user": "anna"}
 PAIRS = [

@@ -14,9 +14,9 @@ import eunoe
 from eunoe.errors import AccessError, InputError, NotFoundError
 from eunoe.memory import Admin, Corrections, Graph, Leases, Memory, Streams, Summaries
 from eunoe.memory.guard import Guard
-from eunoe.model.bounds import Bounds
-from eunoe.model.choices import RIGHTS, Right
-from eunoe.model.lease import Lease
+from eunoe.model.arguments import RIGHTS, Right
+from eunoe.model.atom import Bounds
+from eunoe.model.result import Lease
 from eunoe.model.scope import Scope
 
 GROUPS = {

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import eunoe
 from eunoe.errors import AccessError, EunoeError
 from eunoe.memory import Memory
-from eunoe.model.choices import KINDS, RIGHTS
+from eunoe.model.arguments import KINDS, RIGHTS
 
 Pairs = tuple[tuple[str, str], ...]
 PARTS = {"tenant": ("acme", "bolt"), "agent": ("cook",), "user": ("anna", "ben"), "session": ("s1",)}

@@ -206,7 +206,7 @@ def test_a_question_about_a_user_looks_into_all_that_is_theirs(memory: Memory) -
 def test_what_its_user_closed_is_not_told_by_a_session(memory: Memory) -> None:
     for scope in ("session=s1/user=anna", "user=anna"):
         memory.remember(scope, "Anna lives in Paris.")
-    before = eunoe.model.time.utc_now()
+    before = eunoe.model.arguments.utc_now()
     (kept,) = memory.list("user=anna", exact=True).items
     memory.update("user=anna", kept.id, "Anna lives in Rome.")
     question = "Where does Anna live?"

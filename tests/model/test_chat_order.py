@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.model.chat_order import AFTER, hand_on, in_order
 from eunoe.model.message import Message
+from eunoe.model.turn import AFTER, hand_on, in_order
 
 
 def message(id: str, after: str, role: str = "user") -> Message:

@@ -10,10 +10,10 @@ from functools import partial
 import pytest
 
 import eunoe
-from eunoe.model.hit import Hit, Hits, Reason
-from eunoe.model.record import Record
+from eunoe.model.arguments import parse_time
+from eunoe.model.atom import Record
+from eunoe.model.result import Hit, Hits, Reason
 from eunoe.model.scope import Scope
-from eunoe.model.time import parse_time
 
 REASONS = (Reason("lexical", 0.75, "tea"), Reason("dense", 0.25))
 RECORD = Record(

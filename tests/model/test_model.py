@@ -12,14 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunoe.errors import InputError, ScopeError
+from eunoe.model.arguments import check_text, from_micros, normalize_path, parse_time, to_micros
 from eunoe.model.message import Message, parse_message
-from eunoe.model.report import ImportReport, Receipt
+from eunoe.model.result import ImportReport, Receipt
 from eunoe.model.scope import Scope, parse_scopes
-from eunoe.model.time import from_micros, parse_time, to_micros
-from eunoe.model.validation import check_text, normalize_path
-from eunoe.records.ids import new_ids
+from eunoe.records.identity import new_ids
 from eunoe.text.normalize import fingerprint, normalize
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 KEYS = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
 LETTERS = st.characters(exclude_categories=("C", "Z"), include_characters=" ")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from eunoe.errors import InputError
-from eunoe.model.validation import check_count
+from eunoe.model.arguments import check_count
 
 
 @pytest.mark.parametrize("value", [3, np.int64(3), np.int8(3), np.uint32(3)])

@@ -8,7 +8,7 @@ import pytest
 
 from eunoe.errors import InputError, NotFoundError
 from eunoe.memory import Memory
-from eunoe.model.graph import Neighbourhood
+from eunoe.model.result import Neighbourhood
 
 pytestmark = pytest.mark.remote
 

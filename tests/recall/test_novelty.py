@@ -7,10 +7,9 @@ from math import inf
 import pytest
 
 import eunoe
-from eunoe.model.record import Record
-from eunoe.model.time import utc_now
-from eunoe.recall.novelty import content_terms, is_old_question, says_no_more
-from eunoe.recall.recalled_context import Threshold
+from eunoe.model.arguments import utc_now
+from eunoe.model.atom import Record
+from eunoe.recall.recalled_context import Threshold, content_terms, is_old_question, says_no_more
 
 ANNA = "agent=cook/user=anna"
 HERE = "agent=cook/session=s1/user=anna"

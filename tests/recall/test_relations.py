@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eunoe.memory import Memory
-from eunoe.model.graph import GraphSize, Relation
+from eunoe.model.result import GraphSize, Relation
 
 pytestmark = pytest.mark.remote
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.context import run_context_bench
+from bench.recall import run_recall_bench
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 import eunoe
-from eunoe.bench.context import run_context_bench
-from eunoe.bench.recall import run_recall_bench
 from eunoe.cli.app import app
 from eunoe.embed import encoder as rerankers
 from eunoe.embed import encoder as transformers
@@ -26,9 +26,9 @@ from eunoe.embed.encoder import FOLDER, CrossEncoder
 from eunoe.errors import EmbedderError, InputError
 from eunoe.hosts.memory_tool import tool
 from eunoe.memory import Memory
-from eunoe.model.choices import CONTEXT_FORMATS
-from eunoe.model.hit import Hit
-from eunoe.recall.ranking_recipes import RECIPES, Blend, GraphConfidence, Recipe, RerankSettings
+from eunoe.model.arguments import CONTEXT_FORMATS
+from eunoe.model.result import Hit
+from eunoe.recall.recipes import RECIPES, Blend, GraphConfidence, Recipe, RerankSettings
 
 ANNA, BEN = {"user": "anna"}, {"user": "ben"}
 TURNS = [

@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from tests.support.records import make_record
 
 import eunoe
-from eunoe.model.hit import Hit
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.records import access as counting
-from eunoe.records.access import AccessLog
+from eunoe.records import counters as counting
+from eunoe.records.counters import AccessLog
+from eunoe.store.schema import AccessCount
 from eunoe.store.sqlite import SqliteStore
-from eunoe.store.tables import AccessCount
 
 ANNA = "user=anna"
 
@@ -86,7 +86,7 @@ def test_a_store_that_is_held_by_another_leaves_the_counts_waiting(path, monkeyp
 
 
 def test_waiting_counts_do_not_grow_without_end(memory, monkeypatch):
-    monkeypatch.setattr("eunoe.records.access._MAX_UNSAVED", 5)
+    monkeypatch.setattr("eunoe.records.counters._MAX_UNSAVED", 5)
     filled(memory, 8)
     memory.recall(ANNA, "tea", limit=8)
     memory.recall(ANNA, "tea", limit=8)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import eunoe
 from eunoe.errors import InputError
 from eunoe.memory import Memory
-from eunoe.records.cursors import open_number, seal_number
+from eunoe.records.reading import open_number, seal_number
 
 
 @given(st.integers(0, 2**63 - 1))

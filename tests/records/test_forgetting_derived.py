@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.support.records import stream_of
 
 import eunoe
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
+from eunoe.model.atom import source_name, unique_supports
 from eunoe.model.scope import Scope
-from eunoe.model.source import source_name, unique_supports
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Job, SessionState, StreamLink, SummaryState
+from eunoe.store.contract import ItemQuery
+from eunoe.store.schema import Job, SessionState, StreamLink, SummaryState
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 ANNA = Scope(agent="cook", user="anna")

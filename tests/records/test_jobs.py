@@ -16,16 +16,17 @@ from tests.support.records import NOON, make_record
 import eunoe
 from eunoe.errors import ConflictError, EunoeError, InputError
 from eunoe.memory import Memory
-from eunoe.model.presets import PRESETS
-from eunoe.model.record import Record
+from eunoe.model.arguments import from_micros, utc_now
+from eunoe.model.atom import Record
 from eunoe.model.scope import Scope
-from eunoe.model.time import from_micros, utc_now
-from eunoe.records import jobs, leases, sessions
-from eunoe.store.query import ItemQuery
+from eunoe.model.stream import PRESETS
+from eunoe.records import jobs, leases
+from eunoe.records import log as sessions
+from eunoe.store.contract import ItemQuery
+from eunoe.store.schema import IncognitoMark, Job, Lease, SessionState, StreamLink
 from eunoe.store.sqlite import SqliteStore
-from eunoe.store.tables import IncognitoMark, Job, Lease, SessionState, StreamLink
 from eunoe.text.normalize import fingerprint
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 GROUP = Scope(agent="cook", session="s2")

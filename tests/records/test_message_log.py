@@ -8,7 +8,7 @@ from tests.support.records import make_record
 import eunoe
 from eunoe.errors import InputError, NotFoundError, ScopeError
 from eunoe.model.message import parse_message
-from eunoe.records.fingerprints import message_content
+from eunoe.records.identity import message_content
 
 pytestmark = pytest.mark.remote
 

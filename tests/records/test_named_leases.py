@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import eunoe
 from eunoe.errors import AccessError, ConflictError, InputError
 from eunoe.memory import Memory
-from eunoe.model.lease import Lease
-from eunoe.model.time import parse_time
+from eunoe.model.arguments import parse_time
+from eunoe.model.result import Lease
 from eunoe.records.leases import CLEARED, LEASE_VARIABLE
 
 ANNA = "user=anna"

@@ -8,7 +8,7 @@ from tests.support.records import insert, make_record
 import eunoe
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
-from eunoe.records import near_scopes
+from eunoe.records import reading
 
 pytestmark = pytest.mark.remote
 
@@ -93,7 +93,7 @@ def test_odd_names_are_compared_as_they_are(memory: Memory) -> None:
 def test_an_empty_answer_costs_no_more_the_more_scopes_there_are(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(near_scopes, "_MAX_STREAMS", 3)
+    monkeypatch.setattr(reading, "_MAX_STREAMS", 3)
     for number in range(5):
         memory.remember(f"agent=a{number}/user=u{number}", "words")
     assert "agent=a1/user=u1" in memory.recall("user=u1", "words", exact=True).notes[0]

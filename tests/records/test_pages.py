@@ -11,7 +11,7 @@ import pytest
 import eunoe
 from eunoe.errors import AccessError, InputError, ScopeError
 from eunoe.memory import Memory
-from eunoe.model.time import parse_time, utc_now
+from eunoe.model.arguments import parse_time, utc_now
 
 ANNA, BEN = "agent=cook/user=anna", "user=ben"
 

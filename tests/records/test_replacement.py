@@ -10,7 +10,7 @@ import pytest
 
 import eunoe
 from eunoe import Memory
-from eunoe.model.record import Item
+from eunoe.model.atom import Item
 
 ANNA = "user=anna"
 

@@ -14,7 +14,7 @@ import eunoe
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.model.scope import Scope
 from eunoe.records import revisions
-from eunoe.store.tables import Absorption, Lease
+from eunoe.store.schema import Absorption, Lease
 
 ANNA = Scope(user="anna")
 

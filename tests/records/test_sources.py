@@ -4,8 +4,8 @@ import pytest
 
 import eunoe
 from eunoe.errors import InputError, NotFoundError
-from eunoe.model.source import source_name
-from eunoe.model.time import parse_time
+from eunoe.model.arguments import parse_time
+from eunoe.model.atom import source_name
 
 pytestmark = pytest.mark.remote
 

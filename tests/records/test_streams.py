@@ -6,9 +6,8 @@ import pytest
 
 import eunoe
 from eunoe.errors import InputError, ScopeError
-from eunoe.model.presets import PRESETS
 from eunoe.model.scope import Scope
-from eunoe.model.settings import NAMES
+from eunoe.model.stream import PRESETS, SETTING_NAMES
 from eunoe.records.streams import SettingsReader
 
 
@@ -136,8 +135,8 @@ def test_a_preset_needs_an_owner_and_a_name(memory):
 
 def test_every_setting_can_be_read_back(memory):
     stream = memory.streams.configure("agent=a/shard=s")
-    assert {name: getattr(stream.settings, name) for name in NAMES} == {
-        name: getattr(PRESETS["agent"], name) for name in NAMES
+    assert {name: getattr(stream.settings, name) for name in SETTING_NAMES} == {
+        name: getattr(PRESETS["agent"], name) for name in SETTING_NAMES
     }
 
 

@@ -13,15 +13,14 @@ from tests.support.records import NOON, insert, make_record
 import eunoe
 from eunoe.errors import InputError
 from eunoe.memory import Memory
-from eunoe.model.record import Record
-from eunoe.model.report import Receipt
+from eunoe.model.arguments import parse_time
+from eunoe.model.atom import Record
+from eunoe.model.result import Receipt
 from eunoe.model.scope import Scope
-from eunoe.model.time import parse_time
 from eunoe.records import versions
-from eunoe.records.fingerprints import memory_key
+from eunoe.records.identity import memory_key
 from eunoe.records.versions import add_support, find_same_topic
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
+from eunoe.store.contract import ItemQuery, Store
 from eunoe.store.sqlite import SqliteStore
 
 ANNA = Scope(user="anna")

@@ -13,7 +13,7 @@ import pytest
 import eunoe
 from eunoe.errors import AccessError, ClosedError, InputError, NotFoundError
 from eunoe.memory import Memory
-from eunoe.records import view_cache
+from eunoe.records import reading
 
 ANNA, BEN = "user=anna", "user=ben"
 
@@ -126,7 +126,7 @@ def test_what_one_may_not_see_is_not_shown_by_a_view(memory: Memory) -> None:
 
 
 def test_the_views_used_last_stay(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view_cache, "_MAX_VIEWS", 2)
+    monkeypatch.setattr(reading, "_MAX_VIEWS", 2)
     memory.remember(ANNA, "Anna likes tea.")
     texts = Texts(memory)
     for name in ("a", "b", "a", "c", "a", "b"):

@@ -8,7 +8,7 @@ import pytest
 from tests.support.live_server import LiveServer
 
 from eunoe.errors import AccessError, InputError
-from eunoe.model.time import to_micros, utc_now
+from eunoe.model.arguments import to_micros, utc_now
 from eunoe.server.audit import Audit, AuditEntry
 from eunoe.server.keys import OWNER
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from eunoe.errors import AccessError, InputError, NotFoundError
-from eunoe.model.choices import RIGHTS
+from eunoe.model.arguments import RIGHTS, utc_now
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 from eunoe.server.keys import OWNER, Key, Keys
 from eunoe.server.state import ServerState
 

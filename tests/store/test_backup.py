@@ -353,7 +353,7 @@ def test_a_process_that_waits_to_open_gets_the_restored_store(path, backup, monk
         return connection
 
     # In another process the file would not be known as open here.
-    monkeypatch.setattr("eunoe.store.file_bytes.is_held", lambda key: False)
+    monkeypatch.setattr("eunoe.store.sqlite_bytes.is_held", lambda key: False)
     monkeypatch.setattr("eunoe.store.sqlite.sqlite3.connect", connect_and_replace)
     with pytest.raises(ReplacedStoreError):
         open_store(path)

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.model.choices import KINDS, Kind
-from eunoe.model.record import Record
+from eunoe.model.arguments import KINDS, Kind
+from eunoe.model.atom import Record
 from eunoe.model.scope import Scope
 from eunoe.store.codec import Table, TimeOrNever, find_damaged, row_checksum
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import TABLES, Lease
+from eunoe.store.contract import ItemQuery
+from eunoe.store.schema import TABLES, Lease
 from eunoe.store.temporary import TemporaryStore
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -8,9 +8,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.store.conformance import insert_facts
 
 import eunoe
-from eunoe.store.conformance import insert_facts
 from eunoe.store.sqlite import SqliteStore
 
 ANNA = "user=anna"

@@ -18,7 +18,7 @@ import eunoe
 from eunoe.errors import DamagedStoreError, NotFoundError
 from eunoe.store.codec import find_damaged
 from eunoe.store.sqlite import SqliteStore
-from eunoe.store.write_ahead_log import find_damage
+from eunoe.store.sqlite_files import find_damage
 
 ANNA = "user=anna"
 BEN = "user=ben"
@@ -344,6 +344,6 @@ def test_what_is_missing_in_a_large_stream_is_told_with_its_first_page(path):
 def test_a_page_of_a_large_stream_reads_few_of_its_rows(path):
     with open_memory(path) as memory:
         memory.remember_many(ANNA, [{"text": f"fact {number}", "id": f"f{number}"} for number in range(1100)])
-    with open_memory(path) as memory, patch("eunoe.store.verification.find_damaged", wraps=find_damaged) as compare:
+    with open_memory(path) as memory, patch("eunoe.store.checks.find_damaged", wraps=find_damaged) as compare:
         assert memory.list(ANNA, limit=10).notes == ()
         assert sum(len(call.args[0]) for call in compare.call_args_list) < 20

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import eunoe
-from eunoe.store import file_bytes
+from eunoe.store import sqlite_bytes
 
 PAGE_BYTES = 4096
 ID = b"01a1e30e7d927c6afff68ab0"
@@ -63,21 +63,21 @@ def planted(pages, kind, content):
 
 @pytest.mark.parametrize("kind", [2, 5, 10, 13])
 def test_what_was_deleted_is_found_on_every_kind_of_page(pages, kind):
-    assert not file_bytes.has_leftovers(pages, PAGE_BYTES, {ID})
-    assert not file_bytes.has_leftovers(pages, PAGE_BYTES)
+    assert not sqlite_bytes.has_leftovers(pages, PAGE_BYTES, {ID})
+    assert not sqlite_bytes.has_leftovers(pages, PAGE_BYTES)
     damaged = planted(pages, kind, ID)
-    assert file_bytes.has_leftovers(damaged, PAGE_BYTES, {ID})
-    assert file_bytes.has_leftovers(damaged, PAGE_BYTES)
-    assert file_bytes.find_unused(damaged, PAGE_BYTES, [ID.decode(), b"something else"]) == {ID.decode()}
+    assert sqlite_bytes.has_leftovers(damaged, PAGE_BYTES, {ID})
+    assert sqlite_bytes.has_leftovers(damaged, PAGE_BYTES)
+    assert sqlite_bytes.find_unused(damaged, PAGE_BYTES, [ID.decode(), b"something else"]) == {ID.decode()}
 
 
 @pytest.mark.parametrize("kind", [2, 5, 10])
 def test_copies_of_what_is_still_there_may_stay_on_pages_of_indexes(pages, kind):
-    assert not file_bytes.has_leftovers(planted(pages, kind, ID), PAGE_BYTES, {b"another id that was deleted"})
+    assert not sqlite_bytes.has_leftovers(planted(pages, kind, ID), PAGE_BYTES, {b"another id that was deleted"})
 
 
 def test_short_names_are_found_too(pages):
-    assert file_bytes.has_leftovers(planted(pages, 10, b"\0m1234\0"), PAGE_BYTES, {b"m1234"})
+    assert sqlite_bytes.has_leftovers(planted(pages, 10, b"\0m1234\0"), PAGE_BYTES, {b"m1234"})
 
 
 def test_freed_spans_and_pages_of_no_tree_are_searched(pages):
@@ -86,13 +86,13 @@ def test_freed_spans_and_pages_of_no_tree_are_searched(pages):
     span = PAGE_BYTES - 64
     page[1:3] = span.to_bytes(2)
     page[span:] = b"\0\0" + (64).to_bytes(2) + ID + bytes(60 - len(ID))
-    assert file_bytes.has_leftovers([*pages[:place], bytes(page), *pages[place + 1 :]], PAGE_BYTES, {ID})
+    assert sqlite_bytes.has_leftovers([*pages[:place], bytes(page), *pages[place + 1 :]], PAGE_BYTES, {ID})
     free = b"\0\0\0\0" + ID.ljust(PAGE_BYTES - 4, b"\0")
-    assert file_bytes.has_leftovers([*pages, free], PAGE_BYTES, {ID})
+    assert sqlite_bytes.has_leftovers([*pages, free], PAGE_BYTES, {ID})
 
 
 def test_cells_in_use_are_no_leftovers(pages):
-    assert not file_bytes.find_unused(pages, PAGE_BYTES, ["id 000007", "id 002999"])
+    assert not sqlite_bytes.find_unused(pages, PAGE_BYTES, ["id 000007", "id 002999"])
 
 
 def test_old_definitions_of_tables_are_no_leftovers(tmp_path):
@@ -103,10 +103,10 @@ def test_old_definitions_of_tables_are_no_leftovers(tmp_path):
         connection.execute("VACUUM")
     content = path.read_bytes()
     assert content[100] == 5  # the definitions take more than one page
-    assert not file_bytes.has_leftovers([content], PAGE_BYTES, {ID})
+    assert not sqlite_bytes.has_leftovers([content], PAGE_BYTES, {ID})
     pages = [content[start : start + PAGE_BYTES] for start in range(0, len(content), PAGE_BYTES)]
-    assert not file_bytes.has_leftovers(pages, PAGE_BYTES, {ID})
-    assert file_bytes.has_leftovers([b"".join(planted(pages, 13, ID))], PAGE_BYTES, {ID})
+    assert not sqlite_bytes.has_leftovers(pages, PAGE_BYTES, {ID})
+    assert sqlite_bytes.has_leftovers([b"".join(planted(pages, 13, ID))], PAGE_BYTES, {ID})
 
 
 def test_nothing_forgotten_stays_in_the_file(soak):

@@ -13,10 +13,10 @@ import pytest
 
 import eunoe
 from eunoe.errors import NewerStoreError
-from eunoe.model.record import Record
-from eunoe.records.fingerprints import id_identity, topic_of
+from eunoe.model.atom import Record
+from eunoe.records.identity import id_identity, topic_of
+from eunoe.store.contract import ItemQuery
 from eunoe.store.migrations import APPLICATION_ID, MIGRATIONS
-from eunoe.store.query import ItemQuery
 from eunoe.store.sqlite import SqliteStore
 
 ANNA = "user=anna"

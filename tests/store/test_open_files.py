@@ -16,7 +16,7 @@ import pytest
 
 import eunoe
 from eunoe.errors import EunoeError, NewerStoreError, ReplacedStoreError
-from eunoe.store import file_stamp, open_files
+from eunoe.store import sqlite_files
 from eunoe.store.migrations import MIGRATIONS
 
 ANNA = "user=anna"
@@ -355,9 +355,9 @@ def test_a_killed_store_that_is_moved_with_its_log_has_everything(path, tmp_path
 
 
 def test_text_that_looks_like_a_stamp_fools_nobody(path, tmp_path):
-    fake = file_stamp.FileStamp.first().next()
+    fake = sqlite_files.FileStamp.first().next()
     with eunoe.open(path, embedder="none", form=False) as memory:
-        memory.observe(ANNA, [f"{file_stamp.STAMP_VALUE}{fake.text}", "two"])
+        memory.observe(ANNA, [f"{sqlite_files.STAMP_VALUE}{fake.text}", "two"])
         place = tmp_path / "elsewhere"
         place.mkdir()
         for end in ("", "-wal"):  # what a kill would leave
@@ -385,13 +385,13 @@ def test_a_write_that_changes_nothing_leaves_the_stamp_alone(path):
         memory.observe(ANNA, {"content": "one", "id": "1"})
         store = memory._engine.store
         with store.reading():
-            before = store.get_value(file_stamp.STAMP_VALUE)
+            before = store.get_value(sqlite_files.STAMP_VALUE)
         with pytest.raises(EunoeError):
             memory.update(ANNA, "nothing", "words")
         with store.writing():
             pass
         with store.reading():
-            assert store.get_value(file_stamp.STAMP_VALUE) == before
+            assert store.get_value(sqlite_files.STAMP_VALUE) == before
 
 
 @pytest.mark.parametrize("found", [None, sqlite3.DatabaseError("half of a checkpoint")])
@@ -404,7 +404,7 @@ def test_a_file_that_only_its_log_makes_whole_is_no_other_file(path, monkeypatch
 
     with eunoe.open(path, embedder="none", form=False) as memory:
         memory.observe(ANNA, "one")
-        monkeypatch.setattr(open_files, "read_stamp", read_half)
+        monkeypatch.setattr(sqlite_files, "read_stamp", read_half)
         os.utime(path, (1, 1))
         memory.observe(ANNA, "two")
         monkeypatch.undo()
@@ -415,9 +415,10 @@ def test_a_file_that_only_its_log_makes_whole_is_no_other_file(path, monkeypatch
 def test_a_thread_that_looked_before_another_sees_no_other_file(path, monkeypatch):
     """One reads the stamp; before it compares, another has seen a later one."""
     has_read, has_compared, waits = threading.Event(), threading.Event(), [True]
+    read_stamp = sqlite_files.read_stamp
 
-    def read_slowly(file: Path) -> file_stamp.FileStamp | None:
-        stamp = file_stamp.read_stamp(file)
+    def read_slowly(file: Path) -> sqlite_files.FileStamp | None:
+        stamp = read_stamp(file)
         if waits and waits.pop():
             has_read.set()
             has_compared.wait(0.5)  # in vain, if one looks after the other
@@ -431,7 +432,7 @@ def test_a_thread_that_looked_before_another_sees_no_other_file(path, monkeypatc
             reader.execute("SELECT * FROM meta").fetchall()
             memory.observe(ANNA, "two")
             store._checkpoint("PASSIVE")  # "two" stays in the log for the sake of the reader
-        monkeypatch.setattr(open_files, "read_stamp", read_slowly)
+        monkeypatch.setattr(sqlite_files, "read_stamp", read_slowly)
         slow = pool.submit(memory.list, ANNA)
         assert has_read.wait(30)
         store._checkpoint("PASSIVE")

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.model.choices import KINDS
-from eunoe.model.record import Record
+from eunoe.model.arguments import KINDS
+from eunoe.model.atom import Record
 from eunoe.model.scope import Scope
-from eunoe.store import conditions
-from eunoe.store.conditions import MAX_PARAMETERS, where_clauses
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Absorption, PassageGraphRecord
+from eunoe.store import statements
+from eunoe.store.contract import ItemQuery
+from eunoe.store.schema import Absorption, PassageGraphRecord
+from eunoe.store.statements import MAX_PARAMETERS, where_clauses
 from eunoe.store.temporary import TemporaryStore
 
 NOW = datetime(2024, 5, 7, tzinfo=UTC)
@@ -186,7 +186,7 @@ def test_select_and_count_agree_with_python(stock, query):
 def test_lists_that_take_several_statements_find_the_same(stock, query, size):
     query = query._replace(offset=0)  # with one, a list must fit one statement
     with pytest.MonkeyPatch.context() as patch, stock.store.reading():
-        patch.setattr(conditions, "MAX_PARAMETERS", size)
+        patch.setattr(statements, "MAX_PARAMETERS", size)
         assert stock.store.select(query) == stock.select(query)
         assert stock.store.count(query) == len(stock.select(query._replace(limit=None, offset=0)))
 

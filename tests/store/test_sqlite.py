@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.store.conformance import Opener, StoreConformance, insert_facts
 
 from eunoe.errors import StoreBusyError, StoreError
-from eunoe.store.conformance import Opener, StoreConformance, insert_facts
-from eunoe.store.contract import Store
+from eunoe.store.contract import ItemQuery, Store
 from eunoe.store.migrations import APPLICATION_ID, MIGRATIONS
-from eunoe.store.query import ItemQuery
+from eunoe.store.schema import SummaryState
 from eunoe.store.sqlite import SqliteStore
-from eunoe.store.tables import SummaryState
 from eunoe.store.temporary import TemporaryStore
 
 ANNA, BEN = "user=anna", "user=ben"

@@ -14,7 +14,7 @@ from system_calls import stand_still
 import eunoe
 from eunoe.errors import StoreError
 from eunoe.memory import Memory
-from eunoe.store import file_checks, migrations, sqlite
+from eunoe.store import migrations, sqlite, sqlite_files
 
 SCOPE = {"user": "anna"}
 
@@ -199,7 +199,7 @@ def restore_in_steps(path: str, source: str, keep: str) -> None:
 
 def visit(path: str) -> None:
     """Opens the store whenever it is told a line, writes that, and stays until it is told to go; waits for nobody."""
-    sqlite._LOCK_SECONDS = file_checks._LOCK_SECONDS = 0  # type: ignore[misc]
+    sqlite._LOCK_SECONDS = sqlite_files._LOCK_SECONDS = 0  # type: ignore[misc]
     sqlite.SqliteStore.__init__.__kwdefaults__["timeout"] = 0.0
     for line in iter(sys.stdin.readline, ""):
         try:

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 from tests.support.records import items_of
 
-from eunoe.form.proposal import Proposal
+from eunoe.form.chunk import Proposal
 from eunoe.form.resolution import Resolver
 from eunoe.model.scope import Scope
 from eunoe.model.turn import Turn
 from eunoe.records.insertion import VectorBatch
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import StreamLink
+from eunoe.store.contract import ItemQuery
+from eunoe.store.schema import StreamLink
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 ANNA = Scope(agent="cook", user="anna")

@@ -19,18 +19,17 @@ from children import say, wait
 
 import eunoe
 from eunoe.form import extraction
-from eunoe.form.proposal import Proposal
-from eunoe.form.turn_reading import TurnReading
+from eunoe.form.chunk import Proposal
+from eunoe.form.turns import TurnReading
 from eunoe.memory import Memory
-from eunoe.model.record import Record
+from eunoe.model.atom import Record, source_place
 from eunoe.model.scope import Scope
-from eunoe.model.source import source_place
 from eunoe.model.stream import Target
 from eunoe.recall import request, search
-from eunoe.records.fingerprints import all_tombstone_identities
-from eunoe.store.query import ItemQuery
+from eunoe.records.identity import all_tombstone_identities
+from eunoe.store.contract import ItemQuery
+from eunoe.store.schema import Absorption, Job, RevisionRecord, SessionState
 from eunoe.store.sqlite import SqliteStore
-from eunoe.store.tables import Absorption, Job, RevisionRecord, SessionState
 
 TALKS = [Scope(agent="cook", session=f"s{number}", user="anna") for number in range(2)]
 USER = Scope(agent="cook", user="anna")

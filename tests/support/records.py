@@ -5,13 +5,12 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from eunoe.model.record import Record
+from eunoe.model.arguments import parse_time
+from eunoe.model.atom import Record
 from eunoe.model.scope import Scope, ScopeLike
-from eunoe.model.time import parse_time
-from eunoe.records.fingerprints import topic_of
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import StreamState
+from eunoe.records.identity import topic_of
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import StreamState
 
 NOON = parse_time("2024-05-07T12:00")
 _numbers = count(1)

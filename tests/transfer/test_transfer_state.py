@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import eunoe
 from eunoe.errors import InputError
-from eunoe.model.source import unique_supports
-from eunoe.model.time import utc_now
+from eunoe.model.arguments import utc_now
+from eunoe.model.atom import unique_supports
+from eunoe.records.log import load_session
 from eunoe.records.revisions import load_summary, unabsorbed
-from eunoe.records.sessions import load_session
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import (
+from eunoe.store.contract import ItemQuery
+from eunoe.store.schema import (
     Absorption,
     AccessCount,
     Job,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 from eunoe.errors import InputError, NotFoundError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 Format = Literal["json", "toml"]
 _PLATFORMS: Final = {"win32": "windows", "darwin": "macos"}

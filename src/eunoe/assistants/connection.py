@@ -3,8 +3,8 @@
 from typing import Any
 
 import eunoe
-from eunoe.client.discovery import find_local_server
 from eunoe.memory import Memory
+from eunoe.net.local_server import find_local_server
 
 
 def open_memory(store: str, **options: Any) -> Memory:

@@ -14,10 +14,9 @@ from typing import Any, Final
 
 import eunoe
 from eunoe.assistants.hook import hook_folder, socket_name
-from eunoe.client.address import Address
-from eunoe.client.discovery import LocalServer, find_local_server
-from eunoe.client.transport import Transport
 from eunoe.model.scope import Scope
+from eunoe.net.local_server import LocalServer, find_local_server
+from eunoe.net.transport import Address, Transport
 
 _MAX_TOKENS: Final = 2000
 _MAX_WAITING: Final = 8

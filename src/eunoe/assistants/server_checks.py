@@ -10,8 +10,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from eunoe.assistants.findings import Finding, ok, problem, warning
-from eunoe.client.discovery import find_local_server
-from eunoe.client.local_files import LocalFiles
+from eunoe.net.local_server import LocalFiles, find_local_server
 
 _DEFAULT_PORT: Final = 8765
 _PATIENCE_SECONDS: Final = 1.0

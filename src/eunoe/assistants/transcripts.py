@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from eunoe.assistants.hook import strip_private
 from eunoe.errors import InputError
-from eunoe.model.time import parse_optional_time
+from eunoe.model.arguments import parse_optional_time
 
 _BLOCK: Final = re.compile(r"<(MemoryContext|system-reminder)\b[^>]*>(?:.*?</\1\s*>|.*\Z)", re.DOTALL | re.IGNORECASE)
 _MACHINE_TEXT: Final = re.compile(

@@ -11,7 +11,7 @@ from eunoe.cli.display import output
 from eunoe.cli.display.output import quantity
 from eunoe.cli.options import ExactOption, argument
 from eunoe.errors import InputError
-from eunoe.wire.encoding import json_value
+from eunoe.model.json import json_value
 
 
 @command("eunoe backup anna-monday.db")

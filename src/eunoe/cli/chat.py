@@ -23,14 +23,12 @@ from eunoe.cli.options import argument
 from eunoe.cli.read import all_items
 from eunoe.errors import EunoeError, LlmError
 from eunoe.llm.contract import Llm, Prompt
+from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Atom
-from eunoe.model.context import Context
-from eunoe.model.hit import Hit
 from eunoe.model.message import Message
-from eunoe.model.report import FormReport
+from eunoe.model.result import Context, FormReport, Hit
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
-from eunoe.text.ages import describe_age
+from eunoe.text.dates import describe_age
 from eunoe.text.normalize import normalize
 
 SYSTEM_PROMPT: Final = (

@@ -10,8 +10,8 @@ from eunoe.cli.command import Call, Reply, command
 from eunoe.cli.display.output import quantity
 from eunoe.cli.display.views import Entries, Entry, when
 from eunoe.cli.options import IdArgument, ScopeArgument, argument
-from eunoe.model.choices import VERDICTS
-from eunoe.model.correction import Correction
+from eunoe.model.arguments import VERDICTS
+from eunoe.model.atom import Correction
 
 _VERDICTS = f"{', '.join(VERDICTS[:-1])} or {VERDICTS[-1]}."
 

@@ -17,11 +17,11 @@ from eunoe.cli.display.output import quantity
 from eunoe.cli.display.views import Entries, Entry, View, how_sure
 from eunoe.cli.write import parse_line
 from eunoe.errors import InputError, ScopeError
+from eunoe.model.arguments import shorten
 from eunoe.model.atom import WORTH, Atom
 from eunoe.model.message import Message
-from eunoe.model.preview import Preview
+from eunoe.model.result import Preview
 from eunoe.model.scope import Scope
-from eunoe.model.validation import shorten
 
 _SESSION: Final = "dry-run"
 _FILE_NAME: Final = re.compile(r"\S+\.(?:txt|md|log|csv|json|jsonl)", re.IGNORECASE)

@@ -17,12 +17,12 @@ from eunoe.cli.display.views import Grid, View, item_entries
 from eunoe.cli.dry_run import dry_run_reply
 from eunoe.cli.options import ExactOption, IdArgument, OffOption, RecipeOption, ScopeArgument, argument, choice_option
 from eunoe.errors import ConflictError, EunoeError
+from eunoe.model.arguments import CONTEXT_FORMATS, ContextFormat
 from eunoe.model.atom import Atom
-from eunoe.model.choices import CONTEXT_FORMATS, ContextFormat
-from eunoe.model.report import FormReport
+from eunoe.model.json import json_value
+from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Revision
-from eunoe.wire.encoding import json_value
 
 _MAX_SEARCHED_STREAMS: Final = 200
 """Streams that are searched for new atoms; an atom in another one is named by its id alone."""

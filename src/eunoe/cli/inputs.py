@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO, TypeVar
 
 from eunoe.errors import InputError
-from eunoe.model.validation import check_path
+from eunoe.model.arguments import check_path
 
 T = TypeVar("T")
 FORMATS: Final = ("auto", "lines", "array", "text")

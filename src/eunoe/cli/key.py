@@ -13,7 +13,7 @@ from eunoe.cli.command import Call, Reply, command
 from eunoe.cli.display.views import Entries, Entry, Grid, when
 from eunoe.cli.options import argument, repeatable_option
 from eunoe.errors import InputError
-from eunoe.model.choices import RIGHTS
+from eunoe.model.arguments import RIGHTS
 
 if TYPE_CHECKING:
     from eunoe.server.audit import AuditEntry
@@ -34,7 +34,7 @@ def create(
     expires: Annotated[str, typer.Option("--expires", metavar="WHEN", help="30d, 12h, 45m, 30s, or a time.")] = "",
 ) -> Reply:
     """Make a key. It is shown this once."""
-    from eunoe.server.durations import parse_end
+    from eunoe.server.keys import parse_end
 
     chosen = [right.strip() for right in rights.split(",")]
     with _open_keys(call, create=True) as keys:
@@ -60,7 +60,7 @@ def rotate(
     overlap: Annotated[str, typer.Option("--overlap", metavar="TIME", help="How long the old one still counts.")] = "",
 ) -> Reply:
     """Give a key a new secret. It is shown this once."""
-    from eunoe.server.durations import parse_duration
+    from eunoe.server.keys import parse_duration
 
     with _open_keys(call) as keys:
         key, text = keys.rotate(id, overlap=parse_duration(overlap, "--overlap") if overlap else timedelta())
@@ -94,7 +94,7 @@ def audit(
 
 @contextmanager
 def _open_state(call: Call, *, create: bool = False) -> Iterator[ServerState]:
-    from eunoe.client.local_files import LocalFiles
+    from eunoe.net.local_server import LocalFiles
     from eunoe.server.config import has_files
     from eunoe.server.state import ServerState
 

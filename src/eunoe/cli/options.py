@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from eunoe.cli import inputs
-from eunoe.model.choices import AtomKind, RecipeName
+from eunoe.model.arguments import AtomKind, RecipeName
 
 _JSON_FIELDS: Final = ("metadata", "where")
 _RECIPE_HELP: Final = (

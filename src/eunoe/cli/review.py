@@ -12,7 +12,7 @@ from eunoe.cli.command import Call, Reply, command
 from eunoe.cli.display.output import quantity
 from eunoe.cli.display.views import View, item_entries
 from eunoe.cli.options import ExactOption, FullOption, ScopeArgument, argument
-from eunoe.model.record import Item
+from eunoe.model.atom import Item
 
 UndoOption = Annotated[bool, typer.Option("--undo", help="Let them wait again.")]
 

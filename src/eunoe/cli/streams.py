@@ -13,8 +13,7 @@ from eunoe.cli.display.views import Grid, Pairs
 from eunoe.cli.options import ScopeArgument, argument
 from eunoe.errors import InputError, NotFoundError
 from eunoe.model.scope import Scope
-from eunoe.model.settings import Settings
-from eunoe.model.stream import Stream
+from eunoe.model.stream import Settings, Stream
 
 _MAX_CELL_CHARACTERS: Final = 40
 _TYPES: Final = {field.name: str(field.type) for field in fields(Settings)}

@@ -17,7 +17,7 @@ from eunoe.cli.display.views import Grid, item_entries, when
 from eunoe.cli.forming import revision_reply
 from eunoe.cli.options import FullOption, ScopeArgument, argument
 from eunoe.errors import NotFoundError
-from eunoe.model.record import Item
+from eunoe.model.atom import Item
 from eunoe.model.stream import Revision
 
 _MAX_ROW_CHARACTERS: Final = 60

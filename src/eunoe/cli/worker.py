@@ -13,9 +13,9 @@ import typer
 from eunoe.cli.command import Call, MisuseError, command
 from eunoe.cli.display import output
 from eunoe.cli.forming import failure_lines, form_summary
-from eunoe.model.report import FormReport
-from eunoe.model.time import utc_now
-from eunoe.wire.encoding import json_value
+from eunoe.model.arguments import utc_now
+from eunoe.model.json import json_value
+from eunoe.model.result import FormReport
 
 Handler = Callable[[int, FrameType | None], object]
 

@@ -21,7 +21,7 @@ from eunoe.cli.file_options import KeyOptions, LayoutOption
 from eunoe.cli.options import repeatable_option
 from eunoe.errors import InputError, NotFoundError
 from eunoe.llm.contract import Llm
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 _FOLDER_HELP: Final = "Where workflows are found by name; else the folder of FILE."
 _MODELS_HELP: Final = 'What endpoints and presets mean: {"endpoints": {NAME: SPEC}, "presets": {NAME: {...}}}.'

@@ -20,11 +20,11 @@ from eunoe.cli.display import output
 from eunoe.cli.display.output import quantity
 from eunoe.cli.options import AtomOptions, ExactOption, IdArgument, OffOption, ScopeArgument, argument, time_option
 from eunoe.errors import InputError
+from eunoe.model.arguments import shorten
 from eunoe.model.atom import parse_item
 from eunoe.model.message import Message, parse_message
-from eunoe.model.report import ForgetReport, Receipt
+from eunoe.model.result import ForgetReport, Receipt
 from eunoe.model.scope import Scope
-from eunoe.model.validation import shorten
 
 T = TypeVar("T")
 

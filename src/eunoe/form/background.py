@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final, Literal
 from weakref import ref
 
 from eunoe.errors import EunoeError
-from eunoe.model.bounds import NO_BOUNDS, Bounds
+from eunoe.model.atom import NO_BOUNDS, Bounds
 from eunoe.model.scope import Scope
 
 if TYPE_CHECKING:
     from eunoe.form.former import Former
-    from eunoe.records.sessions import Formation
+    from eunoe.records.log import Formation
 
 Reason = Literal["due", "idle", "ended", "next"]
 """Why a conversation is looked at: enough was said, nothing was said for a while, the memory is closed, or it is the

@@ -7,25 +7,20 @@ from datetime import datetime
 from itertools import takewhile
 
 from eunoe.errors import ConflictError, EunoeError, LlmError
-from eunoe.form.absorption import find_absorbed
 from eunoe.form.llm_summary import UNUSABLE_SUMMARY, Summary, UnusableSummaryError, summarize_by_llm
-from eunoe.form.rule_summary import summarize_by_rules
-from eunoe.form.summary_guard import SummaryTask
+from eunoe.form.summaries import SummaryTask, find_absorbed, summarize_by_rules
 from eunoe.llm.contract import AnswerError, CutAnswerError, Llm, Prompt, PromptTooLongError, Reply
 from eunoe.llm.models import Models, asking_for
-from eunoe.model.atom import EXTRACTIVE, Atom
-from eunoe.model.record import Record
+from eunoe.model.arguments import utc_now
+from eunoe.model.atom import EXTRACTIVE, Atom, Record
 from eunoe.model.scope import Scope
-from eunoe.model.settings import Settings
-from eunoe.model.stream import Revision
-from eunoe.model.time import utc_now
+from eunoe.model.stream import Revision, Settings
 from eunoe.records import leases
 from eunoe.records.revisions import ancestry, commit_revision, forgotten_parts, load_summary, unabsorbed
 from eunoe.records.streams import SettingsReader
 from eunoe.records.summaries import is_summary_due, keeps_summary
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Lease, RevisionRecord, StreamState, SummaryState
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import Lease, RevisionRecord, StreamState, SummaryState
 from eunoe.text.sentences import cut_to_words
 
 _MAX_ROUNDS = 4

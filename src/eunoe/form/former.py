@@ -3,35 +3,30 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from eunoe.errors import ConflictError
+from eunoe.form.chunk import Extraction, Reading, describe_failure
 from eunoe.form.consolidation import Consolidator
 from eunoe.form.extraction import Chunk, Extractor
-from eunoe.form.failures import describe_failure
-from eunoe.form.proposal import Extraction
-from eunoe.form.reading import Reading
 from eunoe.form.resolution import Resolver
 from eunoe.form.retention import apply_retention, has_policy
 from eunoe.llm.models import Models, asking_for
-from eunoe.model.bounds import NO_BOUNDS, Bounds
-from eunoe.model.choices import REVIEW_MODES
-from eunoe.model.report import FormReport
+from eunoe.model.arguments import REVIEW_MODES, utc_now
+from eunoe.model.atom import NO_BOUNDS, Bounds
+from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
-from eunoe.model.settings import Settings
-from eunoe.model.stream import Target
-from eunoe.model.time import utc_now
+from eunoe.model.stream import Settings, Target
 from eunoe.model.turn import read_turns, speaking_users, turns_to_form
-from eunoe.recall.search import Searcher
-from eunoe.recall.similar_atoms import SimilarAtoms, find_similar_atoms
+from eunoe.recall.search import Searcher, SimilarAtoms, find_similar_atoms
 from eunoe.records import leases
-from eunoe.records.access import AccessLog
+from eunoe.records.corrections import CorrectionReader
+from eunoe.records.counters import AccessLog
 from eunoe.records.insertion import VectorBatch, fit_to_store
 from eunoe.records.jobs import can_claim, claim_job, finish_job, job_messages, messages_before
-from eunoe.records.like_sentences import CorrectionReader
+from eunoe.records.log import is_user_name, load_session
 from eunoe.records.revisions import current_revision, load_summary, unabsorbed_count
-from eunoe.records.sessions import is_user_name, load_session
 from eunoe.records.streams import CONVERSATION_KEYS, SettingsReader
 from eunoe.records.summaries import is_summary_due, keeps_summary
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Job, SessionState, StreamState
+from eunoe.store.contract import ItemQuery
+from eunoe.store.schema import Job, SessionState, StreamState
 
 _MAX_ROUNDS = 4
 """How often a chunk is formed anew because something was forgotten while it was formed."""

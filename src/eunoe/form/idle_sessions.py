@@ -5,16 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import chain, islice
 
-from eunoe.form.failures import describe_failure
+from eunoe.form.chunk import describe_failure
 from eunoe.form.former import Former
-from eunoe.model.report import FormReport
+from eunoe.model.arguments import utc_now
+from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
-from eunoe.records.sessions import load_session
+from eunoe.records.log import load_session
 from eunoe.records.streams import SettingsReader
 from eunoe.records.summaries import has_due_summary
 from eunoe.store.contract import Store, all_streams
-from eunoe.store.tables import SummaryState
+from eunoe.store.schema import SummaryState
 
 _MAX_IDLE_SECONDS = 10_000_000_000.0
 """Some 300 years: what is longer would be before any date."""

@@ -15,19 +15,17 @@ from datetime import datetime, timedelta
 from math import log2
 from typing import Any, NamedTuple
 
-from eunoe.model.choices import ATOM_KINDS
-from eunoe.model.record import Record
-from eunoe.model.report import RetentionReport
+from eunoe.model.arguments import ATOM_KINDS, utc_now
+from eunoe.model.atom import Record
+from eunoe.model.result import RetentionReport
 from eunoe.model.scope import Scope
-from eunoe.model.settings import Settings
-from eunoe.model.time import utc_now
-from eunoe.records.access import AccessLog
+from eunoe.model.stream import Settings
 from eunoe.records.atoms import archive
+from eunoe.records.counters import AccessLog
 from eunoe.records.revisions import unabsorbed
 from eunoe.records.streams import SettingsReader
-from eunoe.store.contract import Store, all_items
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import AccessCount, StreamState
+from eunoe.store.contract import ItemQuery, Store, all_items
+from eunoe.store.schema import AccessCount, StreamState
 
 _POLICY = ("max_age_days", "max_idle_days", "keep_best")
 _AGE_HALF_LIFE_DAYS = 90.0

@@ -21,14 +21,14 @@ import Stemmer
 from numpy.typing import NDArray
 
 from eunoe.errors import StoreError
-from eunoe.index.dense import Arrays, prefixed, unprefixed
 from eunoe.index.graph import EntityGraph
 from eunoe.index.stream import StreamIndex
-from eunoe.records.cursors import CURSOR_KEY
+from eunoe.index.tables import Arrays, prefixed, unprefixed
+from eunoe.records.reading import CURSOR_KEY
 from eunoe.store.contract import RowMark, Store
-from eunoe.store.file_stamp import STAMP_VALUE, file_id
 from eunoe.store.kept_files import ALIGNMENT, KeptFile, KeptFiles, Stamp
-from eunoe.store.tables import StreamState
+from eunoe.store.schema import StreamState
+from eunoe.store.sqlite_files import STAMP_VALUE, file_id
 
 MIN_ROWS: Final = 500
 """A smaller index is built in less time than one notices."""

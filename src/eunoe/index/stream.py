@@ -1,4 +1,4 @@
-"""The stream index: one stream as a searcher sees it, row by row, brought up to date by deltas."""
+"""The stream index: one stream as a searcher sees it, row by row, with its vectors, brought up to date by deltas."""
 
 from __future__ import annotations
 
@@ -7,21 +7,145 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from math import log
+from math import isfinite, log, sqrt
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.index.dense import Arrays, Bools, DenseIndex, Floats, Ints, Table, prefixed, unprefixed
 from eunoe.index.graph import EntityGraph
 from eunoe.index.lexical import LexicalIndex, pieces
-from eunoe.index.packed_texts import pack_texts, unpack_texts
-from eunoe.index.text_digest import text_digest
+from eunoe.index.tables import (
+    Arrays,
+    Bools,
+    Floats,
+    Ints,
+    Table,
+    pack_texts,
+    prefixed,
+    text_digest,
+    unpack_texts,
+    unprefixed,
+)
 from eunoe.text.analyzer import folded_words
 from eunoe.text.languages import ENGLISH
 from eunoe.text.normalize import normalize_name
-from eunoe.text.parts import LONG_TEXT_WORDS, PART_WORDS
+from eunoe.text.sentences import LONG_TEXT_WORDS, PART_WORDS
+
+
+class DenseIndex:
+    """Unit vectors of one length. A row without one, or with one of another length, is missing.
+
+    A row may have several, one for each part of a long text: it is as near to a question as the nearest of them.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        """How many rows have a vector."""
+        self._dimensions = 0
+        self.rows = Table(present=np.bool_)
+        """Whether each row has a vector, and the first of its vectors."""
+        self.parts = Table(row=np.int32)
+        """The second and further vectors of rows."""
+
+    def state(self) -> Arrays:
+        return prefixed("rows", self.rows) | prefixed("parts", self.parts)
+
+    @classmethod
+    def of(cls, state: Arrays) -> DenseIndex:
+        dense = cls()
+        rows, parts = unprefixed("rows", state), unprefixed("parts", state)
+        if "vector" in rows:
+            dense._set_dimensions(rows["vector"].shape[1])
+        dense.rows.restore(rows)
+        dense.parts.restore(parts)
+        dense.count = int(dense.present.sum())
+        return dense
+
+    @property
+    def dimensions(self) -> int:
+        """The length of the vectors; 0 where there are none."""
+        return self._dimensions if self.count else 0
+
+    @property
+    def present(self) -> Bools:
+        """Which rows have a vector."""
+        return self.rows["present"]
+
+    def reserve(self, rows: int) -> None:
+        """Make room up to a number of rows."""
+        self.rows.extend(max(rows - self.rows.size, 0))
+
+    def remove(self, rows: Ints) -> None:
+        """Leave nothing of the vectors of rows."""
+        self.put(rows, [None] * len(rows))
+        if "vector" in self.rows:
+            self.rows["vector"][rows] = 0
+
+    def put(self, rows: Ints, vectors: Sequence[Floats | None]) -> None:
+        """Set or clear the vectors of rows within the reserve; a matrix has one for each part of a row's text."""
+        self.rows["present"][rows] = False
+        if self.parts.size:
+            self.parts.keep(~np.isin(self.parts["row"], rows))
+        given = [(row, vector) for row, vector in zip(rows.tolist(), vectors, strict=True) if vector is not None]
+        if given:
+            self._write(given)
+        self.count = int(self.rows["present"].sum())
+
+    def _write(self, given: Sequence[tuple[int, Floats]]) -> None:
+        if not self.rows["present"].any():
+            size = self.rows.size
+            self._set_dimensions(max(vector.shape[-1] for _, vector in given))
+            self.rows.extend(size)
+        fitting = [(row, vector) for row, vector in given if vector.shape[-1] == self._dimensions]
+        if not fitting:
+            return
+        row = np.repeat([row for row, _ in fitting], [vector.size // self._dimensions for _, vector in fitting])
+        flat: Floats = np.concatenate([vector for _, vector in fitting], axis=None, dtype=np.float32)
+        matrix = flat.reshape(-1, self._dimensions)
+        norms = np.sqrt(np.vecdot(matrix, matrix))
+        is_usable = np.isfinite(norms) & (norms > 0)
+        row, matrix = row[is_usable], matrix[is_usable] / norms[is_usable, None]
+        is_first = np.diff(row, prepend=-1) != 0
+        self.rows["vector"][row[is_first]] = matrix[is_first]
+        self.rows["present"][row] = True
+        if not is_first.all():
+            self.parts.append(row=row[~is_first], vector=matrix[~is_first])
+
+    def _set_dimensions(self, dimensions: int) -> None:
+        self._dimensions = dimensions
+        dtype = np.dtype((np.float32, dimensions))
+        self.rows, self.parts = Table(present=np.bool_, vector=dtype), Table(row=np.int32, vector=dtype)
+
+    def nearest_part(self, row: int, vector: Floats) -> tuple[int, int]:
+        """Which of the vectors of a row that has some is nearest to another, and how many it has."""
+        parts = self.parts["vector"][self.parts["row"] == row]
+        cosines = np.vecdot(np.concatenate((self.rows["vector"][row : row + 1], parts)), vector)
+        return int(cosines.argmax()), len(cosines)
+
+    def part_cosines(self, rows: Sequence[int], vector: Floats) -> dict[int, list[float]]:
+        """For those of the rows that have several vectors the cosine of each with another, in their order."""
+        if not self.parts.size or len(vector) != self._dimensions:
+            return {}
+        places = np.isin(self.parts["row"], rows).nonzero()[0]
+        found: dict[int, list[float]] = {}
+        for row, vectors in zip(self.parts["row"][places].tolist(), self.parts["vector"][places], strict=True):
+            known = found.setdefault(row, [float(np.vecdot(self.rows["vector"][row], vector))])
+            known.append(float(np.vecdot(vectors, vector)))
+        return found
+
+    def cosines(self, vector: Floats) -> Floats | None:
+        """The cosine of each row with a vector, 0 where there is none; None when the lengths differ."""
+        norm = sqrt(float(np.dot(vector, vector)))
+        if len(vector) != self._dimensions or not isfinite(norm) or norm == 0:
+            return None
+        # Row by row: a product of the whole matrix may round a row differently depending on what stands around it.
+        unit = np.asarray(vector, np.float32) / np.float32(norm)
+        cosines = np.vecdot(self.rows["vector"], unit)
+        if self.parts.size:
+            np.maximum.at(cosines, self.parts["row"], np.vecdot(self.parts["vector"], unit))
+        return cosines if self.count == self.rows.size else np.where(self.rows["present"], cosines, np.float32(0))
+
 
 PIECE_CHARACTERS: Final = 100_000
 """So much of a text is indexed before the reply, which takes a fraction of a second; the rest of a huge one follows,
@@ -207,17 +331,19 @@ class StreamIndex:
     def graph_rows(self, graph: EntityGraph) -> NDArray[np.int64]:
         """Where the passages of a graph are, by its rows; -1 for those that are not here."""
         if self._graph_rows is None or len(self._graph_rows) != graph.rows:
-            self._graph_rows = _find_places(np.array(graph.seqs, np.int64), np.array(self.seqs, np.int64))
+            wanted, seqs = np.array(graph.seqs, np.int64), np.array(self.seqs, np.int64)
+            order = np.argsort(seqs, kind="stable")
+            found = np.append(order, -1).take(np.searchsorted(seqs, wanted, sorter=order))
+            is_found = (wanted >= 0) & (np.append(seqs, NO_RECORD).take(found) == wanted)
+            self._graph_rows = np.where(is_found, found, -1)
         return self._graph_rows
 
     def apply(self, entries: Iterable[IndexEntry], version: int = 0) -> None:
         """Take in new and changed entries."""
         latest = {entry.seq: entry for entry in entries}
-        if latest:
-            self._take_in(latest)
-        self.version = version
-
-    def _take_in(self, latest: Mapping[int, IndexEntry]) -> None:
+        if not latest:
+            self.version = version
+            return
         changed = [entry for entry in latest.values() if entry.seq in self.row_of]
         new = sorted((entry for entry in latest.values() if entry.seq not in self.row_of), key=lambda entry: entry.seq)
         span = self.columns.extend(len(new))
@@ -233,6 +359,7 @@ class StreamIndex:
                 self._write([self.row_of[entry.seq] for entry in batch], batch)
         self._note_change()
         self._graph_rows = None
+        self.version = version
 
     def _note_change(self) -> None:
         self.open = np.isnan(self.columns["retired"]) & ~self.columns["in_review"]
@@ -253,8 +380,14 @@ class StreamIndex:
         for row in rows:
             self._name_count -= len(self.people[row]) + len(self.files[row])
             self.ids[row], self.seqs[row], self.people[row], self.files[row] = "", NO_RECORD, (), ()
-        for name in CATEGORIES:
-            self._drop_unused_codes(name)
+        for name, codes in self.codes.items():  # the values that no row has any more are forgotten
+            values, column = list(codes), self.columns[name]
+            is_used = np.zeros(len(values), np.bool_)
+            is_used[column] = is_used[0] = True
+            if not is_used.all():
+                column[:] = (np.cumsum(is_used) - 1).take(column)
+                used = [values[code] for code in np.flatnonzero(is_used).tolist()]
+                self.codes[name] = {value: code for code, value in enumerate(used)}
         if self._graph_rows is not None:
             self._graph_rows[np.isin(self._graph_rows, where)] = -1
         for seq in seqs:
@@ -262,16 +395,6 @@ class StreamIndex:
             if self.metadata is not None:
                 self.metadata.pop(seq, None)
         self._note_change()
-
-    def _drop_unused_codes(self, name: str) -> None:
-        """Forget the values of a category that no row has any more."""
-        values, column = list(self.codes[name]), self.columns[name]
-        is_used = np.zeros(len(values), np.bool_)
-        is_used[column] = is_used[0] = True
-        if not is_used.all():
-            column[:] = (np.cumsum(is_used) - 1).take(column)
-            used = [values[code] for code in np.flatnonzero(is_used).tolist()]
-            self.codes[name] = {value: code for code, value in enumerate(used)}
 
     def _write(self, rows: Sequence[int], entries: Sequence[IndexEntry]) -> None:
         self._write_texts(dict(zip(rows, entries, strict=True)))
@@ -381,6 +504,9 @@ class ConversationLayout:
             for word in folded_words(name):
                 speakers[word].add(name)
         times = columns["time"][~np.isnan(columns["time"])]
+        item_counts = np.where(lengths > LONG_TEXT_WORDS, lengths / PART_WORDS, 1).astype(np.float32)
+        if index.count < index.rows:
+            item_counts[index.columns["text_digest"] == 0] = 0
         mean_length = float(lengths.sum(dtype=np.float64)) / max(index.lexical.row_count, 1)
         excess = log(max(mean_length, _SHORT_TEXT_WORDS) / _SHORT_TEXT_WORDS)
         return cls(
@@ -398,7 +524,7 @@ class ConversationLayout:
             user=by_user.astype(np.float32) if is_assisted else None,
             speakers_by_word=dict(speakers),
             time_span=(float(times.min()), float(times.max())) if len(times) else None,
-            item_counts=_item_counts(index, lengths),
+            item_counts=item_counts,
             verbosity=min(excess / log(_LONG_TEXT_WORDS / _SHORT_TEXT_WORDS), 1.0),
         )
 
@@ -413,20 +539,6 @@ def _find_outdated(index: StreamIndex) -> Bools:
     for row in np.flatnonzero(is_atom & index.open & np.isin(digests, digests[closed])).tolist():
         outdated[row] = columns["recorded"][row] < ends[int(digests[row])]
     return outdated
-
-
-def _item_counts(index: StreamIndex, lengths: Floats) -> Floats:
-    counts = np.where(lengths > LONG_TEXT_WORDS, lengths / PART_WORDS, 1).astype(np.float32)
-    if index.count < index.rows:
-        counts[index.columns["text_digest"] == 0] = 0
-    return counts
-
-
-def _find_places(wanted: NDArray[np.int64], seqs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each of the wanted numbers of records stands, -1 where it does not."""
-    order = np.argsort(seqs, kind="stable")
-    found = np.append(order, -1).take(np.searchsorted(seqs, wanted, sorter=order))
-    return np.where((wanted >= 0) & (np.append(seqs, NO_RECORD).take(found) == wanted), found, -1)
 
 
 def _unpack_names(state: Arrays) -> list[tuple[str, ...]]:

@@ -13,10 +13,10 @@ from typing import Any, Final
 from eunoe.errors import LlmError
 from eunoe.llm import FAST_LLM_VARIABLE, load_llm
 from eunoe.llm.contract import AnswerError, CutAnswerError, Llm, Prompt, Reply
-from eunoe.model.report import LlmReport, ModelCall, Usage
+from eunoe.model.arguments import utc_now
+from eunoe.model.result import LlmReport, ModelCall, Usage
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 _CONCURRENCY_VARIABLE: Final = "EUNOE_LLM_CONCURRENCY"
 _DEFAULT_CONCURRENCY: Final = 4

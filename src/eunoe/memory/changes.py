@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from eunoe.model.report import ForgetReport
+from eunoe.model.result import ForgetReport
 from eunoe.model.scope import Scope
 
 if TYPE_CHECKING:

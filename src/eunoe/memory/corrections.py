@@ -12,33 +12,23 @@ from typing import Final, NamedTuple
 from eunoe.embed.encoder import Encoder
 from eunoe.engine import Engine
 from eunoe.errors import ConflictError, EmbedderError, InputError
-from eunoe.form.review import keep_atom
+from eunoe.form.resolution import keep_atom
 from eunoe.form.statements import is_secret
-from eunoe.form.turn_reading import MIN_WORTH, Sentence, TurnReader
-from eunoe.model.atom import AUTHOR, Atom
-from eunoe.model.bounds import Bounds
-from eunoe.model.choices import ATOM_KINDS, Verdict
-from eunoe.model.correction import CORRECTION, Correction
-from eunoe.model.record import Record
+from eunoe.form.turns import MIN_WORTH, Sentence, TurnReader
+from eunoe.model.arguments import ATOM_KINDS, Verdict, utc_now
+from eunoe.model.atom import AUTHOR, CORRECTION, Atom, Bounds, Correction, Record, Support, source_name, source_place
 from eunoe.model.scope import Scope
-from eunoe.model.source import Support, source_name, source_place
-from eunoe.model.time import utc_now
 from eunoe.model.turn import Turn, read_turns
 from eunoe.records import leases
 from eunoe.records.atoms import archive, check_open, find_record, supersede, unarchive
-from eunoe.records.corrections import (
-    CorrectedSentence,
-    as_correction,
-    save_correction,
-)
+from eunoe.records.corrections import CorrectedSentence, as_correction, save_correction
 from eunoe.records.insertion import VectorBatch
 from eunoe.records.jobs import messages_before
-from eunoe.records.sessions import load_session
+from eunoe.records.log import load_session
 from eunoe.records.streams import CONVERSATION_KEYS, SettingsReader
 from eunoe.records.versions import find_by_id
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Job, Lease, StreamLink, StreamState
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import Job, Lease, StreamLink, StreamState
 from eunoe.text.normalize import fold
 
 _MAX_SENTENCES: Final = 8

@@ -7,19 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar, cast
 
 from eunoe.errors import AccessError, InputError, ScopeError
-from eunoe.model.atom import Atom
-from eunoe.model.bounds import NO_BOUNDS, Bounds
-from eunoe.model.choices import RIGHTS, Right
-from eunoe.model.context import Context
-from eunoe.model.hit import Hit, Hits
-from eunoe.model.report import Page
+from eunoe.model.arguments import RIGHTS, Right, as_list, check_choices, check_flag, check_name, show
+from eunoe.model.atom import NO_BOUNDS, Atom, Bounds, check_sources, source_name, source_place
+from eunoe.model.result import Context, Hit, Hits, Page
 from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_keys, parse_scopes
-from eunoe.model.settings import MODEL_SETTINGS
-from eunoe.model.source import check_sources, source_name, source_place
+from eunoe.model.stream import MODEL_SETTINGS
 from eunoe.model.turn import user_named_by
-from eunoe.model.validation import as_list, check_choices, check_flag, check_name, show
-from eunoe.records.sessions import is_user_name
-from eunoe.store.tables import Tombstone
+from eunoe.records.log import is_user_name
+from eunoe.store.schema import Tombstone
 from eunoe.transfer.lines import ItemLine, ScopedLine, SessionLine, SettingsLine
 
 T = TypeVar("T")

@@ -6,28 +6,54 @@ from dataclasses import replace
 from typing import Final
 
 from eunoe.engine import Engine
+from eunoe.form.chunk import Extraction
 from eunoe.form.extraction import Chunk
-from eunoe.form.proposal import Extraction
-from eunoe.form.turn_reading import TurnReading
+from eunoe.form.statements import is_secret
+from eunoe.form.turns import MIN_WORTH, TurnReading
 from eunoe.llm.models import Models
-from eunoe.memory.passed_over import explain_passed_over
-from eunoe.model.atom import Atom
-from eunoe.model.bounds import Bounds
-from eunoe.model.choices import ATOM_KINDS
+from eunoe.model.arguments import ATOM_KINDS, shorten
+from eunoe.model.atom import Atom, Bounds, source_place
 from eunoe.model.message import Message
-from eunoe.model.preview import PassedOver, Preview
+from eunoe.model.result import PassedOver, Preview
 from eunoe.model.scope import Scope
-from eunoe.model.source import source_place
-from eunoe.model.turn import FORMER, SILENT_ROLES
-from eunoe.records.fingerprints import tombstone_identities
-from eunoe.records.incognito import incognito_places
+from eunoe.model.turn import FORMER, SILENT_ROLES, TOOL_ROLES
+from eunoe.records.identity import tombstone_identities
 from eunoe.records.jobs import job_messages
-from eunoe.records.sessions import load_session, log_after
-from eunoe.records.streams import changed_presets, load_presets, save_preset
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Job, SettingsRecord
+from eunoe.records.log import load_session, log_after
+from eunoe.records.streams import changed_presets, incognito_places, load_presets, save_preset
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import Job, SettingsRecord
 from eunoe.store.temporary import TemporaryStore
+
+_TOOL: Final = "it is what a tool gave back, not what somebody said"
+_SECRET: Final = "it speaks of a secret, which stays in the log alone"
+_QUESTION: Final = "it only asks"
+_SMALL_TALK: Final = "it states nothing: a greeting, a reaction or the like"
+_TOO_LITTLE: Final = "what it says is not worth enough"
+_NO_ROOM: Final = "other messages were worth more, and a stream takes only so many"
+_LEAST: Final = 0.25
+"""What is worth less states nothing."""
+
+
+def explain_passed_over(reading: TurnReading) -> str:
+    """The reason why a turn was passed over when it was read without an LLM.
+
+    >>> from eunoe.form.turns import read_by_rules
+    >>> from eunoe.model.turn import Turn
+    >>> explain_passed_over(read_by_rules(Turn("1", "What time is it?")))
+    'it only asks'
+    """
+    if reading.turn.role.lower() in TOOL_ROLES:
+        return _TOOL
+    if any(is_secret(sentence.text) for sentence in reading.sentences):
+        return _SECRET
+    if text := next((sentence.correction for sentence in reading.sentences if sentence.correction), ""):
+        return f"by your correction of {shorten(text)!r}"
+    worth = max((sentence.worth for sentence in reading.sentences), default=0.0)
+    if worth < _LEAST:
+        return _QUESTION if any(sentence.kind == "request" for sentence in reading.sentences[-1:]) else _SMALL_TALK
+    return _NO_ROOM if worth >= MIN_WORTH else f"{_TOO_LITTLE} ({worth:.0%})"
+
 
 _MAX_WAITING: Final = 2000
 """Messages of a conversation that are looked at, the first that wait."""

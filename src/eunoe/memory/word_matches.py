@@ -6,18 +6,17 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from eunoe.model.hit import Hit
+from eunoe.model.atom import Item, source_name
 from eunoe.model.message import Message
-from eunoe.model.record import Item
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.model.source import source_name
 from eunoe.model.turn import user_named_by
 from eunoe.text.analyzer import content_terms, text_terms
 from eunoe.text.languages import detect_language
 from eunoe.text.normalize import normalize_name
 
 if TYPE_CHECKING:
-    from eunoe.memory.blocking import Memory
+    from eunoe.memory.memory import Memory
 
 _PAGE: Final = 1000
 _MAX_ALIKE: Final = 10

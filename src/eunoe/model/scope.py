@@ -9,7 +9,7 @@ from types import MappingProxyType
 from uuid import UUID
 
 from eunoe.errors import InputError, ScopeError
-from eunoe.model.validation import as_list, check_names, show
+from eunoe.model.arguments import as_list, check_names, show
 
 ALIASES: Mapping[str, str] = {
     "user_id": "user",

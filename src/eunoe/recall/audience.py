@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from eunoe.model.bounds import Bounds
-from eunoe.model.choices import MemoryType
+from eunoe.model.arguments import MemoryType
+from eunoe.model.atom import Bounds
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
-from eunoe.records.incognito import is_incognito
-from eunoe.records.sessions import load_session
-from eunoe.records.streams import LAYERS, SettingsReader
+from eunoe.records.log import load_session
+from eunoe.records.streams import LAYERS, SettingsReader, is_incognito
 from eunoe.store.contract import Store
-from eunoe.store.tables import StreamLink, StreamState
+from eunoe.store.schema import StreamLink, StreamState
 
 MAX_EARLIER_SESSIONS: Final = 20
 """Sessions of the same user that a message is looked up in; older ones speak through the user's own stream."""
@@ -78,7 +77,8 @@ def find_audience(store: Store, scope: Scope, users: Iterable[str], bounds: Boun
         # Who has spoken so far does not tell who asks: only the caller does, by the scope or by name.
         is_alone = len(present) == 1 and ("user" in scope.pairs or bool(named))
         targets = SettingsReader(store).targets(scope, present)
-        private = frozenset(target.scope for target in targets if not is_alone and _is_private(target, scope))
+        own = (each for each in targets if each.user or ("user" in each.scope.pairs and each.scope != scope))
+        private = frozenset[Scope]() if is_alone else frozenset(target.scope for target in own)
         shown = [target for target in targets if target.scope not in private and bounds.covers(target.scope)]
         shown.sort(key=lambda target: _LAYER_ORDER.index(layer_of(target, scope)))
         return Audience(
@@ -116,10 +116,6 @@ def _present_users(store: Store, scope: Scope, stream: StreamState | None, users
 
 def is_conversation(scope: Scope) -> bool:
     return "session" in scope.pairs or "thread" in scope.pairs
-
-
-def _is_private(target: Target, conversation: Scope) -> bool:
-    return bool(target.user) or ("user" in target.scope.pairs and target.scope != conversation)
 
 
 def _earlier_sessions(store: Store, conversation: Scope, shown: Sequence[Target], bounds: Bounds) -> tuple[Scope, ...]:

@@ -2,44 +2,253 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import dropwhile, takewhile, zip_longest
-from math import inf
+from itertools import dropwhile, groupby, takewhile, zip_longest
+from math import inf, log
+from pathlib import Path
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from eunoe.errors import EunoeError
-from eunoe.model.choices import MEMORY_TYPES
-from eunoe.model.hit import Hit
-from eunoe.model.record import Record
+from eunoe.index.cache import IndexCache
+from eunoe.model.arguments import MEMORY_TYPES
+from eunoe.model.atom import Record, SourcePlace, source_place
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.model.source import SourcePlace, source_place
-from eunoe.model.turn import read_turns
+from eunoe.model.turn import USER_ROLES, read_turns
 from eunoe.recall.audience import Audience, is_conversation
-from eunoe.recall.context_request import ContextRequest
-from eunoe.recall.floor import shift
-from eunoe.recall.lookup_query import is_reaction
-from eunoe.recall.novelty import (
-    Superseded,
-    SupersededAtom,
-    content_terms,
-    find_superseded,
-    is_old_question,
-    says_no_more,
-)
-from eunoe.recall.passages import MIN_WORDS, fitting_passages
-from eunoe.recall.ranking_recipes import Recipe, divide_budget
-from eunoe.recall.reasons import LENT_REASONS
-from eunoe.recall.rendering import STYLES, Fragment, Style, TextBuilder
-from eunoe.recall.request import DEFAULT_LIMIT, Filter, RecallRequest
-from eunoe.recall.search import Searcher, SearchResult, find_quoted, messages_by_place
-from eunoe.recall.sentences import Sentences
-from eunoe.recall.static_context import Note, StaticContext, note_of
-from eunoe.store.query import ItemQuery
+from eunoe.recall.query import is_reaction
+from eunoe.recall.ranking import LENT_REASONS
+from eunoe.recall.recipes import Recipe, divide_budget
+from eunoe.recall.rendering import GAP, STYLES, Fragment, Note, Sentences, Style, TextBuilder
+from eunoe.recall.request import DEFAULT_LIMIT, ContextRequest, Filter, RecallRequest
+from eunoe.recall.search import Searcher, SearchResult, find_quoted, messages_by_place, shift
+from eunoe.recall.static_context import StaticContext, note_of
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.text import analyzer
+from eunoe.text.analyzer import text_terms
+from eunoe.text.languages import STOP_WORDS, detect_language, stop_words
 from eunoe.text.normalize import normalize
-from eunoe.text.parts import LONG_TEXT_WORDS
-from eunoe.text.tokens import CHARACTERS_PER_TOKEN, text_width
+from eunoe.text.sentences import (
+    CHARACTERS_PER_TOKEN,
+    LONG_TEXT_WORDS,
+    split_into_parts,
+    split_line,
+    split_sentences,
+    text_width,
+    word_count,
+)
+
+_QUESTION_ENDS: Final = ("?", "？", "؟")  # noqa: RUF001
+_QUESTION_WORDS: Final = frozenset(
+    (Path(__file__).parent / "words" / "question_words.txt").read_text("utf-8").casefold().split()
+)
+_CLAUSE: Final = re.compile(r"[,;:–—]\s")
+_STATEMENT_END: Final = re.compile(r"(?:[!…。！]|\w{4}\.)\s")  # noqa: RUF001
+"""Most messages that end in a question say something before it, which is quicker to see than to split."""
+_WORD: Final = re.compile(r"[^\W_]+")
+_MAX_CALL_WORDS: Final = 2
+"""So many words before a comma are a greeting or a name; more say something."""
+_WORDS_BEFORE: Final = 5
+"""How far into a question its question word may stand: "Do you still know where I live?"."""
+_MAX_QUESTION_CHARACTERS: Final = 300
+_SAME_SHARE: Final = 0.9
+"""A message of whose words an atom has this share says no more than the atom."""
+_MAX_SUPERSEDED: Final = 200
+"""The latest superseded atoms of a stream that are looked at: older ones are seldom said again."""
+_STOP_WORDS: Final = frozenset[str]().union(*STOP_WORDS.values())
+
+
+def is_old_question(record: Record, asked: frozenset[str]) -> bool:
+    """Whether a user's message only asks, and tells nothing that is not asked again; `asked` are terms of what is."""
+    text = record.text
+    if record.kind != "message" or record.role.lower() not in USER_ROLES or len(text) > _MAX_QUESTION_CHARACTERS:
+        return False
+    if not text.rstrip(" \"'”’»)").endswith(_QUESTION_ENDS) or _STATEMENT_END.search(text):
+        return False
+    for sentence in split_sentences(text):
+        *before, last = [_WORD.findall(clause.casefold()) for clause in _CLAUSE.split(sentence)]
+        asks = sentence.rstrip(" \"'”’»)").endswith(_QUESTION_ENDS)
+        if not asks or any(len(words) > _MAX_CALL_WORDS for words in before):
+            return False
+        if _QUESTION_WORDS.isdisjoint(last[:_WORDS_BEFORE]) and not content_terms(sentence) <= asked:
+            return False
+    return True
+
+
+def content_terms(text: str) -> frozenset[str]:
+    """The stems of the words of a text that name something."""
+    words = [token.strip(".,;:!?\"'’“”()[]…") for token in text.split()]
+    telling = [word for word in words if word and word.casefold().replace("’", "'") not in _STOP_WORDS]
+    return frozenset(term for terms in analyzer.terms_of_each(telling) for term in terms)
+
+
+def says_no_more(message: str, atoms: Iterable[str]) -> bool:
+    """Whether atoms tell nearly everything that a message says."""
+    said = content_terms(message)
+    known = frozenset[str]().union(*map(content_terms, atoms))
+    return len(said & known) >= _SAME_SHARE * len(said)
+
+
+class SupersededAtom(NamedTuple):
+    """An atom in whose place another is true, and since when."""
+
+    text: str
+    until: datetime
+
+    @property
+    def words(self) -> str:
+        """Without the speaker's name."""
+        return self.text.partition(": ")[2] or self.text
+
+    @property
+    def mark(self) -> str:
+        return f" (until {self.until:%Y-%m-%d})"
+
+
+class Superseded(NamedTuple):
+    """What was superseded, by the messages it rests on."""
+
+    by_place: Mapping[SourcePlace, Sequence[SupersededAtom]]
+
+    def atoms_of(self, place: SourcePlace, now: datetime) -> tuple[SupersededAtom, ...]:
+        return tuple(atom for atom in self.by_place.get(place, ()) if atom.until <= now)
+
+    def end_of(self, place: SourcePlace, text: str, now: datetime) -> datetime | None:
+        """Since when what a message says is not true any more; None if it still is, or says more than that."""
+        atoms = self.atoms_of(place, now)
+        is_over = atoms and says_no_more(text, [atom.text for atom in atoms])
+        return max(atom.until for atom in atoms) if is_over else None
+
+
+def find_superseded(store: Store, indexes: IndexCache, scopes: Sequence[Scope]) -> Superseded:
+    """The atoms of these scopes that were superseded, the latest of each."""
+    by_place: dict[SourcePlace, list[SupersededAtom]] = {}
+    with indexes.borrow(scopes) as held:
+        for each in held:
+            rows = np.flatnonzero(~np.isnan(each.index.columns["retired"]))[-_MAX_SUPERSEDED:]
+            seqs = [each.index.seqs[row] for row in rows.tolist()]
+            for record in store.select(ItemQuery(seqs=seqs, skip_damaged=True)) if seqs else ():
+                if record.superseded_by and record.retired:
+                    atom = SupersededAtom(record.text, record.valid_to or record.retired)
+                    for name in record.sources:
+                        by_place.setdefault(source_place(name, each.owners[record.stream]), []).append(atom)
+    return Superseded(by_place)
+
+
+MIN_WORDS: Final = 60
+"""Fewer words hardly tell what a passage is about; as many as a part has."""
+
+_MAX_LINE_WORDS: Final = 80
+"""A line up to so long is told as a whole."""
+_SENTENCES_AROUND: Final = 2
+"""Of a longer line so many sentences before and after the one that fits are told with it."""
+_DENSE_WEIGHT: Final = 4.0
+"""What a cosine above that of the whole text counts, against the share of the question's words."""
+_NEIGHBOUR_SHARE: Final = 0.5
+"""What a sentence gets of the words of the sentence beside it: an answer often stands beside the words that were
+asked."""
+
+
+class _Sentence(NamedTuple):
+    """A sentence of a text, or a piece of a long one, and where it stands."""
+
+    start: int
+    text: str
+    line: int
+    words: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+def fitting_passages(text: str, question: str, cosines: Sequence[float], limit: int) -> str:
+    """Of a text the sentences that fit a question best, about so many words, with a mark where some were left out.
+
+    `cosines` are those of the parts of the text, or nothing.
+
+    >>> fitting_passages("I rose at six. The kayak is red. Then I slept.", "Which colour is the kayak?", [], 4)
+    '[…] The kayak is red. […]'
+    """
+    sentences = list(_sentences(text, limit))
+    if sum(sentence.words for sentence in sentences) <= limit:
+        return text
+    scores = _scores(text, sentences, question, cosines)
+    kept: set[int] = set()
+    room = limit
+    best = max(range(len(sentences)), key=lambda place: (scores[place], -place))
+    for place in sorted(range(len(sentences)), key=lambda place: (-scores[place], abs(place - best))):
+        around = range(max(place - _MAX_LINE_WORDS, 0), min(place + _MAX_LINE_WORDS + 1, len(sentences)))
+        line = [each for each in around if sentences[each].line == sentences[place].line]
+        if sum(sentences[each].words for each in line) > _MAX_LINE_WORDS:
+            line = [each for each in line if abs(each - place) <= _SENTENCES_AROUND]
+        added = [each for each in line if each not in kept]
+        size = sum(sentences[each].words for each in added)
+        if size > room and kept:
+            break
+        if size > room:  # rather the sentence alone than nothing
+            added, size = [place], sentences[place].words
+        kept.update(added)
+        room -= size
+    told: list[str] = []
+    for is_kept, group in groupby(range(len(sentences)), kept.__contains__):
+        places = list(group)
+        told.append(text[sentences[places[0]].start : sentences[places[-1]].end].strip() if is_kept else GAP)
+    return " ".join(told)
+
+
+def _sentences(text: str, limit: int) -> Iterator[_Sentence]:
+    """The sentences of a text; one that is too long is cut between words where there are any."""
+    at = 0
+    for number, line in enumerate(text.splitlines()):
+        for sentence in split_line(line):
+            at = text.index(sentence, at)
+            words = word_count(sentence)
+            step = -(-len(sentence) // -(-words // limit))
+            start = 0
+            while start < len(sentence):
+                end = min(start + step, len(sentence))
+                blank = sentence.rfind(" ", start + step // 2, end) if end < len(sentence) else -1
+                end = end if blank < 0 else blank + 1
+                yield _Sentence(at + start, sentence[start:end], number, -(-words * (end - start) // len(sentence)))
+                start = end
+            at += len(sentence)
+
+
+def _scores(text: str, sentences: Sequence[_Sentence], question: str, cosines: Sequence[float]) -> list[float]:
+    """The share of the question's words that each sentence has, those in few sentences counting for more, with a part
+    of its neighbours' shares; and how near the part of the text that it stands in is to the question."""
+    language = detect_language(question)
+    asked = text_terms(question, language).difference(text_terms(" ".join(stop_words(language)), language))
+    found = [asked & text_terms(sentence.text, language) for sentence in sentences]
+    counts = Counter(term for terms in found for term in terms)
+    weights = {term: log(1 + len(sentences) / count) for term, count in counts.items()}
+    total = sum(weights.values()) or 1.0
+    shares = [sum(weights[term] for term in sorted(terms)) / total for terms in found]
+    around = [0.0, *shares, 0.0]
+    lexical = [
+        own + _NEIGHBOUR_SHARE * max(before, after)
+        for before, own, after in zip(around, around[1:], around[2:], strict=False)
+    ]
+    parts = split_into_parts(text) if len(cosines) > 1 else []
+    if not parts or len(parts) != len(cosines):  # some could not be embedded
+        return lexical
+    usual, scores = sum(cosines) / len(cosines), list[float]()
+    number, start = 0, 0  # parts have the same sentences in the same order
+    for sentence, score in zip(sentences, lexical, strict=True):
+        at = parts[number].find(sentence.text, start)
+        if at < 0 and number + 1 < len(parts) and (later := parts[number + 1].find(sentence.text)) >= 0:
+            number, at = number + 1, later
+        start = at + len(sentence.text) if at >= 0 else start
+        scores.append(score + _DENSE_WEIGHT * (cosines[number] - usual))
+    return scores
+
 
 RECENT_MESSAGES: Final = 4
 """Messages that the host has in its own history anyway."""
@@ -120,12 +329,13 @@ class _Candidate:
 
     def in_passages(self, words: int) -> _Candidate:
         """A long message by what fits the question, and by less of it where there is no room for that."""
-        least = self._cut(MIN_WORDS)
-        return replace(self._cut(words), shorter=least) if words > MIN_WORDS else least
 
-    def _cut(self, words: int) -> _Candidate:
-        text = fitting_passages(self.note.text, self.query, self.part_cosines, words)
-        return replace(self, note=replace(self.note, text=text))
+        def cut(words: int) -> _Candidate:
+            text = fitting_passages(self.note.text, self.query, self.part_cosines, words)
+            return replace(self, note=replace(self.note, text=text))
+
+        least = cut(MIN_WORDS)
+        return replace(cut(words), shorter=least) if words > MIN_WORDS else least
 
 
 def recall_for_message(
@@ -143,38 +353,29 @@ def recall_for_message(
     itself = _find_message_itself(searcher, request, audience)
     superseded = find_superseded(searcher.store, searcher.indexes, scopes)
     recipe = divide_budget(request.recipe, len(queries))
-    for count in _search_limits(limit, room):
-        lookups = (lookup_request(query, count, request.now, recipe, itself) for query in queries)
-        choosers = [_choose(searcher, request, audience, static, lookup, superseded) for lookup in lookups]
+    # In a room it is twice as many as may fit: to read some more costs far less than to search again.
+    count = limit + _SPARE if room is None else 2 * (min(limit, int(room // _USUAL_NOTE)) + _SPARE)
+    while True:
+        count = min(count, _MAX_HITS)
+        choosers = []
+        for query in queries:
+            lookup = lookup_request(query, count, request.now, recipe, itself)
+            result = searcher.search(scopes, lookup, fold=False, judge=True)
+            choosers.append(_Chooser(request, audience, static, lookup, result, superseded))
         builder, said = TextBuilder(room, style.root.separator), choosers[0].said.copy()
         kept, is_full = _fill(builder, style, request, _with_passages(builder, choosers, limit), limit, said)
-        if is_full or all(chooser.is_last for chooser in choosers):
+        if is_full or count == _MAX_HITS or all(chooser.is_last for chooser in choosers):
             break
+        count *= 2
     hits = tuple(each.hit for each in kept)
     return RecalledContext(builder.text(), hits, choosers[0].fault, choosers[0].notes, said)
 
 
-def _choose(
-    searcher: Searcher,
-    request: ContextRequest,
-    audience: Audience,
-    static: StaticContext,
-    lookup: RecallRequest,
-    superseded: Superseded,
-) -> _Chooser:
-    result = searcher.search(audience.searched_in(MEMORY_TYPES), lookup, fold=False, judge=True)
-    return _Chooser(request, audience, static, lookup, result, superseded)
-
-
-def _take_turns(choosers: Sequence[_Chooser]) -> list[_Candidate]:
-    """The first candidate of each, then the second, and so on."""
-    turns = zip_longest(*(chooser.candidates() for chooser in choosers))
-    return [candidate for candidates in turns for candidate in candidates if candidate]
-
-
 def _with_passages(builder: TextBuilder, choosers: Sequence[_Chooser], limit: int) -> Iterator[_Candidate]:
-    """The candidates; where there is no room for all of them, long messages by what fits the question."""
-    candidates = _take_turns(choosers)
+    """The first candidate of each chooser, then the second, and so on; where there is no room for all of them, long
+    messages by what fits the question."""
+    turns = zip_longest(*(chooser.candidates() for chooser in choosers))
+    candidates = [candidate for each in turns for candidate in each if candidate]
     if builder.room is None or not any(chooser.has_long_texts for chooser in choosers):
         yield from candidates
         return
@@ -188,21 +389,11 @@ def _with_passages(builder: TextBuilder, choosers: Sequence[_Chooser], limit: in
             yield candidate
 
 
-def _search_limits(limit: int, room: float | None) -> Iterator[int]:
-    """How many hits to ask for, and then for how many more. In a room it is twice as many as may fit: to read some more
-    costs far less than to search again."""
-    count = limit + _SPARE if room is None else 2 * (min(limit, int(room // _USUAL_NOTE)) + _SPARE)
-    while count < _MAX_HITS:
-        yield count
-        count *= 2
-    yield _MAX_HITS
-
-
 def lookup_request(
     query: str, limit: int, now: datetime, recipe: Recipe, excluded: frozenset[int] = frozenset()
 ) -> RecallRequest:
     """Ask for what is nearest to a query, whether it bears on it or not."""
-    return RecallRequest(query, Filter(excluded=excluded), recipe, now.timestamp(), limit, tokens=None, vector=None)
+    return RecallRequest(query, Filter(excluded=excluded), recipe, now.timestamp(), limit)
 
 
 def shown_threshold(recipe: Recipe, reranked: bool, floor_shift: float = 0.0) -> Threshold:
@@ -234,11 +425,6 @@ def _is_recent(record: Record, audience: Audience) -> bool:
     if stream is None or record.stream != stream.id or record.position is None:
         return False
     return record.position >= stream.position - RECENT_MESSAGES
-
-
-def _is_in_window(record: Record, audience: Audience) -> bool:
-    """Whether the host has it in its own history. What is no conversation has none."""
-    return is_conversation(audience.scope) and _is_recent(record, audience)
 
 
 def _fill(
@@ -309,23 +495,22 @@ class _Chooser:
         self._static = static
         self._message = normalize(request.message)
         self.said = Sentences(static.sentences)
-        self._formed = _texts_by_source(static.notes)
-        shown = [
-            hit for hit in result.hits if hit.scope in audience.visible and not _is_in_window(hit.record, audience)
-        ]
+        self._formed: dict[SourcePlace, list[str]] = {}
+        for note in static.notes:
+            for place in note.rests_on:
+                self._formed.setdefault(place, []).append(note.text)
+        shown = [hit for hit in result.hits if hit.scope in audience.visible]
+        if is_conversation(audience.scope):  # whose host has the latest messages in its own history
+            shown = [hit for hit in shown if not _is_recent(hit.record, audience)]
         threshold = shown_threshold(request.recipe, result.reranked, result.floor_shift)
         self._messages = messages_by_place(shown)
         news = list(dropwhile(lambda hit: self._is_static(hit) or self._news(hit) is None, shown))
-        self._hits = _passing(news, self._known_best(shown), threshold, self._asked)
+        best = next((hit for hit in shown if self._is_static(hit) or self._candidate(hit)), None)
+        self._hits = _passing(news, best if best and self._is_static(best) else None, threshold, self._asked)
         # What comes after them is further away still, or there is nothing more.
         self.is_last = len(self._hits) < len(news) or len(result.hits) < lookup.limit
         self._messages = messages_by_place(self._hits)
         self.has_long_texts = any(len(hit.record.text) > _LONG_TEXT for hit in self._hits)
-
-    def _known_best(self, shown: Sequence[Hit]) -> Hit | None:
-        """The best hit that tells anything, if the static context tells it."""
-        best = next((hit for hit in shown if self._is_static(hit) or self._candidate(hit)), None)
-        return best if best and self._is_static(best) else None
 
     def candidates(self) -> Iterator[_Candidate]:
         """Each thing once. A fact that only quotes a message which was found too gives its place to it."""
@@ -339,7 +524,9 @@ class _Chooser:
     def _news(self, hit: Hit) -> _Candidate | None:
         """How a hit is to be shown, if it says anything that was not shown yet."""
         candidate = self._quoted(hit) or self._candidate(hit)
-        return None if candidate is None or self._is_known(candidate) else candidate
+        if candidate is None or normalize(candidate.note.text) == self._message or self._is_in_static(candidate):
+            return None
+        return candidate
 
     def _is_static(self, hit: Hit) -> bool:
         """Whether the static context says it."""
@@ -356,15 +543,11 @@ class _Chooser:
         formed = self._formed.get((hit.scope, hit.id)) if hit.kind == "message" else None
         return bool(formed) and says_no_more(note.text, formed or ())
 
-    def _is_known(self, candidate: _Candidate) -> bool:
-        return normalize(candidate.note.text) == self._message or self._is_in_static(candidate)
-
     def _candidate(self, hit: Hit) -> _Candidate | None:
         """How a hit is shown, read once; None if it tells nothing."""
-        seq = hit.record.seq
-        if seq not in self._candidates:
-            self._candidates[seq] = self._read(hit)
-        return self._candidates[seq]
+        if hit.record.seq not in self._candidates:
+            self._candidates[hit.record.seq] = self._read(hit)
+        return self._candidates[hit.record.seq]
 
     def _read(self, hit: Hit) -> _Candidate | None:
         record = hit.record
@@ -384,14 +567,11 @@ class _Chooser:
         """The message among those found whose words a fact repeats."""
         if not fact.record.supports or not self._messages:
             return None
-        hit = find_quoted(fact, self._messages, self._shown_words) or self._own_message(fact)
+        hit, sources = find_quoted(fact, self._messages, self._shown_words), fact.record.sources
+        if hit is None and fact.kind == "observation" and len(sources) == 1:  # it and its message are one memory
+            hit = self._messages.get(source_place(sources[0], fact.scope))
         candidate = self._candidate(hit) if hit else None
         return replace(candidate, shorter=self._candidate(fact)) if candidate else None
-
-    def _own_message(self, observation: Hit) -> Hit | None:
-        """The message that an observation was formed from: the two are one memory."""
-        sources = observation.record.sources if observation.kind == "observation" else ()
-        return self._messages.get(source_place(sources[0], observation.scope)) if len(sources) == 1 else None
 
     def _shown_words(self, hit: Hit) -> str:
         candidate = self._candidate(hit)
@@ -405,22 +585,11 @@ def _passing(news: Sequence[Hit], known: Hit | None, threshold: Threshold, asked
     bar = threshold.above(known.score) if known else threshold
     passing = news[: bar.count_passing([hit.score for hit in news])]
     if known and asked <= content_terms(known.text):
+        # Whether most of what speaks for each is in the turns around it and in its session.
         best = takewhile(lambda hit: hit.score >= bar.best, passing)
-        passing = () if all(map(_rests_on_others, best)) else passing
+        lent = (sum(reason.share for reason in hit.reasons if reason.name in LENT_REASONS) for hit in best)
+        passing = () if all(share > 0.5 for share in lent) else passing
     if passing or known is None:
         return list(passing)
     places = {source_place(name, known.scope) for name in known.record.sources}
     return [hit for hit in news if (hit.scope, hit.id) in places and hit.score >= threshold.best][:1]
-
-
-def _rests_on_others(hit: Hit) -> bool:
-    """Whether most of what speaks for a turn is in the turns around it and in its session."""
-    return sum(reason.share for reason in hit.reasons if reason.name in LENT_REASONS) > 0.5
-
-
-def _texts_by_source(notes: Iterable[Note]) -> dict[SourcePlace, list[str]]:
-    texts: dict[SourcePlace, list[str]] = {}
-    for note in notes:
-        for place in note.rests_on:
-            texts.setdefault(place, []).append(note.text)
-    return texts

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from heapq import merge
+from itertools import accumulate
 from math import exp, isfinite, log
 from statistics import fmean
 from time import perf_counter
@@ -13,16 +14,55 @@ from numpy.typing import NDArray
 
 from eunoe.embed.encoder import CrossEncoder
 from eunoe.errors import EmbedderError, EunoeError
-from eunoe.index.dense import Bools, Floats
 from eunoe.index.stream import StreamIndex
-from eunoe.model.record import Record
+from eunoe.index.tables import Floats
+from eunoe.model.atom import Record
 from eunoe.recall.ranking import Candidate
-from eunoe.recall.ranking_recipes import RerankSettings
-from eunoe.recall.reading_pace import ReadingPace
+from eunoe.recall.recipes import RerankSettings
 from eunoe.recall.request import Filter
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.text.parts import split_into_parts
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.text.sentences import split_into_parts
+
+_MAX_BATCH: Final = 16
+_MAX_RISE: Final = 2.0
+_NEWEST_SHARE: Final = 0.3
+"""The pace is the mean of all batches, the newest with this share. One moment of a busy machine is no pace: a batch
+counts at most as so many times slower than those before."""
+_RELAXATION: Final = 0.9
+
+
+class ReadingPace:
+    """Learnt from what was read before. Threads may share it: a number that is lost in between comes again.
+
+    >>> pace = ReadingPace()
+    >>> pace.note(characters=400, seconds=0.004)
+    >>> pace.count_within([400, 400, 400, 400], seconds=0.02), pace.count_within([400], seconds=0.001)
+    (2, 0)
+    """
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        """For a character; 0 before anything was read."""
+
+    def count_within(self, sizes: Sequence[int], seconds: float) -> int:
+        """How many texts of these sizes to read next: what takes half of the time, so that a wrong guess is noticed
+        before it is over; the last one may take all of it. The very first text is read alone."""
+        if not sizes or not seconds > 0 or sizes[0] * self._seconds > seconds:
+            return 0
+        if not self._seconds:
+            return 1
+        room = seconds / self._seconds
+        return max(sum(total <= room / 2 for total in accumulate(sizes[:_MAX_BATCH])), 1)
+
+    def note(self, characters: int, seconds: float) -> None:
+        """Learn from a batch."""
+        measured, known = seconds / max(characters, 1), self._seconds
+        self._seconds = known + _NEWEST_SHARE * (min(measured, _MAX_RISE * known) - known) if known else measured
+
+    def relax(self) -> None:
+        """Expect a little less after reading nothing, or a pace that was too slow once would stay for ever."""
+        self._seconds *= _RELAXATION
+
 
 WORDS_BEFORE: Final = 12
 """How many words of the turn before are read with a turn."""
@@ -85,7 +125,9 @@ class Reranker:
             for candidate, gain in zip(candidates, gains, strict=False)
         ]
         # Beyond the depth a candidate counts as if it read like the worst of what was.
-        loss = min(gains) if len(gains) == len(passages) else _unread_gain(gains)
+        # What time did not suffice to read would read worse than the mean of the better ones, not as badly as the
+        # worst, and gains nothing unread.
+        loss = min(gains) if len(gains) == len(passages) else min((fmean(gains) + min(gains)) / 2, 0.0)
         rest = [each._replace(score=_raise(each.score, loss)) for each in candidates[len(gains) :]]
         read.sort(key=lambda each: (-each.score, each.id, each.stream))
         return Reranking(list(merge(read, rest, key=lambda each: -each.score)), len(scores))
@@ -119,12 +161,6 @@ class Reranker:
         return scores
 
 
-def _unread_gain(gains: Sequence[float]) -> float:
-    """What a candidate counts for that time did not suffice to read: it would read worse than the mean of the better
-    ones, not as badly as the worst, and gains nothing unread."""
-    return min((fmean(gains) + min(gains)) / 2, 0.0)
-
-
 def read_passages(
     store: Store,
     indexes: Sequence[StreamIndex],
@@ -137,7 +173,11 @@ def read_passages(
     """The text of each candidate as the reranker reads it, as in training: who speaks, and above it the end of the turn
     before, unless that is filtered out. Of a long text it is the part that is nearest to the question's vector."""
     masks = [filter.mask(index, now) for index in indexes]
-    before = [_seq_before(indexes[each.stream], masks[each.stream], each.seq) for each in candidates]
+    before: list[int] = []  # the number of the turn before each, 0 where there is none that may be found
+    for candidate in candidates:
+        index = indexes[candidate.stream]
+        row = int(index.layout.before[index.row_of[candidate.seq]])
+        before.append(index.seqs[row] if row >= 0 and masks[candidate.stream][row] else 0)
     missing = [seq for seq in dict.fromkeys(before) if seq and seq not in records]
     known = {**records, **{record.seq: record for record in store.select(ItemQuery(seqs=missing))}}
     passages = []
@@ -148,12 +188,6 @@ def read_passages(
             text = f"{_spoken(earlier, ' '.join(earlier.content.split()[-WORDS_BEFORE:]))}\n{text}"
         passages.append(text)
     return passages
-
-
-def _seq_before(index: StreamIndex, mask: Bools, seq: int) -> int:
-    """The number of the turn before a turn, 0 where there is none that may be found."""
-    row = int(index.layout.before[index.row_of[seq]])
-    return index.seqs[row] if row >= 0 and mask[row] else 0
 
 
 def _nearest_part(record: Record, index: StreamIndex, vector: Floats | None) -> str:

@@ -1,31 +1,42 @@
-"""Facts and observations: kept once, superseded by what comes after them, never overwritten."""
+"""Facts and observations: kept once, superseded by what comes after them, never overwritten. An id that is
+there already names a new version from now on where it is replaced."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from eunoe.errors import ConflictError, InputError, NotFoundError
-from eunoe.model.atom import AUTHOR, WORTH, Atom, parse_item
-from eunoe.model.correction import CORRECTION
-from eunoe.model.record import Item, Record
-from eunoe.model.report import Receipt
-from eunoe.records.damage import check_undamaged
-from eunoe.records.fingerprints import (
+from eunoe.model.atom import AUTHOR, CORRECTION, WORTH, Atom, Item, Record, parse_item
+from eunoe.model.result import Receipt
+from eunoe.model.scope import Scope
+from eunoe.records.identity import (
     Known,
     all_tombstone_identities,
     atom_identity,
     find_known,
     id_identity,
+    new_ids,
+    record_content,
     tombstone_identities,
     topic_of,
 )
-from eunoe.records.ids import new_ids
-from eunoe.records.insertion import VectorBatch, insert_records, link_sources
-from eunoe.records.versions import close_into, closed_record, find_by_id, insert_keyed, stored_receipt
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import StreamState
+from eunoe.records.insertion import VectorBatch, insert_records, link_sources, rewrite_record
+from eunoe.records.revisions import rename_absorbed
+from eunoe.records.streams import check_undamaged
+from eunoe.records.versions import (
+    close_into,
+    closed_record,
+    find_by_id,
+    find_same_topic,
+    insert_keyed,
+    last_said,
+    split_rivals,
+    stored_receipt,
+)
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import PassageGraphRecord, StreamState
 
 CARRIED = ("text", "kind", "label", "files", "pages", "people", "source", "time", "pinned", "metadata")
 """What an update carries over from the atom it supersedes, where it does not change it."""
@@ -250,3 +261,187 @@ def changed_atom(old: Item, text: str | None, changes: Mapping[str, Any]) -> tup
     if fields["text"] != old.text:  # other words have another author, and nobody judged them
         fields["metadata"] = {name: value for name, value in old.metadata.items() if name not in (AUTHOR, WORTH)}
     return parse_item({**fields, **changes})
+
+
+_COMPARED = ("text", "kind", "label", "files", "pages", "people", "time", "valid_to", "pinned")
+"""What has to be the same in a record and an atom that changes nothing, beside what is compared in other ways."""
+
+
+def replace_atoms(
+    store: Store, stream: StreamState, atoms: Sequence[Atom], vectors: VectorBatch, recorded: datetime, again: bool
+) -> list[Receipt]:
+    """Store atoms, each in place of what its id has named so far. Those without an id are recognised by their words."""
+    new = _new_places(store, stream, atoms)
+    known: Known | None = {} if all(atoms[place].id for place in new) else None
+    kept = keep_atoms(store, stream, [atoms[place] for place in new], vectors, recorded, again, known)
+    receipts = dict(zip(new, kept, strict=True))
+    for place, atom in enumerate(atoms):
+        if place not in receipts:
+            receipts[place] = _replace(store, stream, atom, vectors, recorded, again)
+    return [receipts[place] for place in range(len(atoms))]
+
+
+def _new_places(store: Store, stream: StreamState, atoms: Sequence[Atom]) -> list[int]:
+    """Where the atoms stand whose ids are neither known nor named by one before them."""
+    ids = [atom.id for atom in atoms if atom.id]
+    known = {record.id for record in store.select(ItemQuery(stream.id, ids=ids))} if ids else set()
+    new = []
+    for place, atom in enumerate(atoms):
+        if atom.id not in known:
+            new.append(place)
+            known |= {atom.id} if atom.id else set()
+    return new
+
+
+def _replace(
+    store: Store, stream: StreamState, atom: Atom, vectors: VectorBatch, recorded: datetime, again: bool
+) -> Receipt:
+    record = find_by_id(store, stream.id, atom.id)
+    if record is None:  # one before it in the same call was refused
+        return keep_atoms(store, stream, [atom], vectors, recorded, again)[0]
+    if again:
+        forget_tombstones(store, stream, [atom])
+    elif is_forgotten(store, stream, atom):
+        return Receipt("forgotten", atom.id)
+    if record.kind == "message":
+        return Receipt("conflict", atom.id)
+    if _is_same(record, atom):
+        if vectors.has_own(record):
+            record = rewrite_record(store, record._replace(version=store.advance(stream.id).version), vectors)
+        return Receipt("duplicate", atom.id, embedded=not record.pending)
+    return _put_in_place(store, stream, record, atom, vectors, recorded)
+
+
+def _is_same(record: Record, atom: Atom) -> bool:
+    """Whether an atom changes nothing. One that says nothing of when it began began when it was recorded."""
+    starts = (None, _start(record.valid_to, record.recorded)) if atom.valid_from is None else (atom.valid_from,)
+    return (
+        record.retired is None
+        and record.valid_from in starts
+        and record.sources == atom.source
+        and all(getattr(record, name) == getattr(atom, name) for name in _COMPARED)
+        and _plain(record.metadata) == _plain(atom.metadata)
+    )
+
+
+def _plain(metadata: Mapping[str, Any]) -> str:
+    """The same text for the same metadata. Compared as they are, 1 and true would be equal."""
+    return json.dumps(metadata, sort_keys=True)
+
+
+def _start(valid_to: datetime | None, recorded: datetime) -> datetime:
+    """Since when a new version holds: from now on, unless it is over already."""
+    return recorded if valid_to is None else min(recorded, valid_to)
+
+
+def _put_in_place(
+    store: Store, stream: StreamState, record: Record, atom: Atom, vectors: VectorBatch, recorded: datetime
+) -> Receipt:
+    """Let an id name a new version, and put the one before into the history."""
+    end = atom.valid_from or recorded
+    past = _insert_past(store, stream, record, end, recorded)
+    last = _close_last(store, past, record.id, end, recorded)
+    new = atom_record(atom, record.id, id_identity(record.id), recorded)._replace(
+        seq=record.seq,
+        stream=record.stream,
+        version=past.version,
+        pending=record.pending,
+        valid_from=atom.valid_from or _start(atom.valid_to, recorded),
+        supersedes=last.id,
+    )
+    link_sources(store, stream, [new])
+    if new.text != record.text:
+        _pass_on(store, stream, new, past)
+    if new.text != record.text or vectors.has_own(new):
+        new = rewrite_record(store, new, vectors)
+    else:
+        store.update([new])
+    _close_rivals(store, stream, new)
+    return Receipt("superseded", new.id, embedded=not new.pending, closed=last.id)
+
+
+def _insert_past(store: Store, stream: StreamState, record: Record, end: datetime, recorded: datetime) -> Record:
+    """Insert what a record was until now under an id of its own. The versions around it are linked with that."""
+    id = new_ids(1)[0]
+    has_own_id = record.identity == id_identity(record.id)
+    past = record._replace(id=id, identity=id_identity(id) if has_own_id else record.identity)
+    if not record.superseded_by:
+        past = _closed(past, record.id, end, recorded)
+    past = store.insert(store.advance(stream.id), [past])[0]
+    store.copy_vectors(record.seq, past.seq)
+    graphs = store.load(PassageGraphRecord, seq=record.seq)
+    store.save([graph._replace(seq=past.seq) for graph in graphs])
+    earlier = store.select(ItemQuery(stream.id, superseded_by=[record.id]))
+    links = [each._replace(superseded_by=id) for each in earlier if each.id != id]
+    later = find_by_id(store, stream.id, record.superseded_by)
+    if later and later.supersedes == record.id:
+        links.append(later._replace(supersedes=id))
+    store.update([each._replace(version=past.version) for each in links])
+    return past
+
+
+def _close_last(store: Store, past: Record, id: str, end: datetime, recorded: datetime) -> Record:
+    """The version just before the new one: the last that an update put in place of the one before."""
+    versions = {past.id: past}
+    while (after := find_by_id(store, past.stream, past.superseded_by)) and after.id not in (id, *versions):
+        past = versions[after.id] = after
+    if past.superseded_by != id:
+        version = next(iter(versions.values())).version
+        past = _closed(past, id, end, recorded)._replace(version=version)
+        store.update([past])
+    return past
+
+
+def _closed(record: Record, by: str, end: datetime, recorded: datetime) -> Record:
+    """A record that is closed. One that was archived stays closed since then."""
+    return closed_record(record, by, end, recorded)._replace(
+        retired=record.retired or recorded, in_review=False, replaces=()
+    )
+
+
+def _pass_on(store: Store, stream: StreamState, new: Record, past: Record) -> None:
+    """Let what was derived from the words before belong to the version that had them."""
+    store.drop(PassageGraphRecord, seq=new.seq)
+    if past.kind == "observation":
+        rename_absorbed(store, stream, new.id, past.id)
+
+
+def _close_rivals(store: Store, stream: StreamState, new: Record) -> None:
+    """Close the older ones with the same memory key, as for any new atom that has one."""
+    content = record_content(new)
+    rivals = [
+        other
+        for other in find_same_topic(store, stream, new)
+        if other.id != new.id and not other.pinned and record_content(other) != content
+    ]
+    said = last_said(store, stream, new)
+    for rival in split_rivals(store, stream, new, rivals, said)[0] if rivals else ():
+        close_into(store, stream, rival, new, said[0], new.recorded)
+
+
+def expire_atoms(store: Store, scope: Scope, ids: Sequence[str], at: datetime | None) -> list[Receipt]:
+    """Set until when atoms hold; all of them or, on an error, none."""
+    with store.writing():
+        stream = store.stream(scope)
+        records = [_check_open_atom(find_record(store, stream, id)) for id in ids]
+        ends = [_end(record, at) for record in records]
+        changed = [record._replace(valid_to=end) for record, end in zip(records, ends, strict=True)]
+        different = [new for new, old in zip(changed, records, strict=True) if new != old]
+        if stream and different:
+            version = store.advance(stream.id).version
+            store.update([record._replace(version=version) for record in different])
+    return [Receipt("stored" if new in different else "duplicate", new.id) for new in changed]
+
+
+def _end(record: Record, at: datetime | None) -> datetime | None:
+    """What would end before it began was never true: it ends where it began."""
+    return at if at is None or record.valid_from is None else max(at, record.valid_from)
+
+
+def _check_open_atom(record: Record) -> Record:
+    if record.kind == "message":
+        raise InputError(f"ids: {record.id} is a message: what was said does not expire; forget it")
+    if record.retired is not None:
+        by = f"closed by {record.superseded_by}" if record.superseded_by else "archived"
+        raise ConflictError(f"{record.id} was {by}: it has ended already")
+    return record

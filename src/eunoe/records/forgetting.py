@@ -1,26 +1,23 @@
 """Forgetting: which records go, what goes with them, and what keeps them from coming back.
 
-`remove` is the procedure, in one step of the store. `records/forgetting_reach.py` finds what rests on what goes,
+`remove` is the procedure, in one step of the store. `Reach` finds what rests on what goes,
 `records/scrubbing.py` wipes the bytes off the disk, and `records/traces.py` searches for what should be gone.
 """
 
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Protocol
 
 from eunoe.errors import NotFoundError
-from eunoe.model.bounds import NO_BOUNDS, Bounds
-from eunoe.model.chat_order import AFTER, hand_on, in_order
-from eunoe.model.record import Record
-from eunoe.model.report import ForgetReport
+from eunoe.model.arguments import show
+from eunoe.model.atom import NO_BOUNDS, Bounds, Record, SourcePlace, source_place, unique_supports
+from eunoe.model.result import ForgetReport
 from eunoe.model.scope import Scope
-from eunoe.model.source import SourcePlace, source_place
-from eunoe.model.turn import speaking_user, speaking_users, user_named_by
-from eunoe.model.validation import show
-from eunoe.records.fingerprints import (
+from eunoe.model.turn import AFTER, hand_on, in_order, speaking_user, speaking_users, user_named_by
+from eunoe.records.identity import (
     id_identity,
     message_content,
     new_tombstone_identities,
@@ -29,21 +26,135 @@ from eunoe.records.fingerprints import (
     time_identity,
     words_identity,
 )
-from eunoe.records.forgetting_reach import Reach
+from eunoe.records.log import forget_in_session
 from eunoe.records.named_leases import forget_in_leases
 from eunoe.records.reading import find_records
-from eunoe.records.revisions import drop_revisions, purge_revisions
+from eunoe.records.revisions import cut_forgotten, drop_revisions, purge_revisions
 from eunoe.records.scrubbing import mark_scrub_due
-from eunoe.records.sessions import forget_in_session
 from eunoe.records.streams import SettingsReader, drop_prompts
-from eunoe.records.summary_words import cut_forgotten
-from eunoe.records.versions import bridge_gaps
+from eunoe.records.versions import all_versions, bridge_gaps, reworded_versions
 from eunoe.store.codec import dump_json
-from eunoe.store.contract import Store, all_items, streams_of
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import RevisionRecord, StreamState, Tombstone
-from eunoe.text.normalize import normalize_name
-from eunoe.text.scripts import SPACELESS
+from eunoe.store.contract import ItemQuery, Store, all_items, streams_of
+from eunoe.store.schema import RevisionRecord, StreamLink, StreamState, Tombstone
+from eunoe.text.normalize import SPACELESS, normalize_name
+
+
+class _Supported(NamedTuple):
+    """An atom and the groups that bear it out, each member by its scope and id."""
+
+    record: Record
+    groups: tuple[frozenset[SourcePlace], ...]
+
+
+class Reach:
+    """Follows what rests on forgotten records, in whatever stream it is and however far away."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._streams: dict[int, StreamState] = {}
+        self._fallen: dict[int, dict[int, Record]] = {}
+        self._supported: dict[int, list[_Supported]] = {}
+        self._gone: set[SourcePlace] = set()
+        self._named: set[SourcePlace] = set()
+        """What the chosen atoms came from."""
+        self._chosen: set[SourcePlace] = set()
+        self._newer: dict[SourcePlace, None] = {}
+
+    def add(self, stream: StreamState, records: Iterable[Record], chosen: bool = True) -> None:
+        """Let records of one stream fall: with all their versions if they were chosen, else with those made out of
+        their words."""
+        self._streams.setdefault(stream.id, stream)
+        fallen = self._fallen.setdefault(stream.id, {})
+        records = list(records)
+        self._chosen |= {(stream.scope, record.id) for record in records if chosen}
+        for record in records:
+            if record.seq not in fallen:
+                versions = self._versions(stream, record, chosen)
+                fallen |= {version.seq: version for version in versions}
+                self._gone |= {(stream.scope, version.id) for version in versions}
+                if chosen:
+                    names = (name for version in versions for name in version.sources)
+                    self._named |= {source_place(name, stream.scope) for name in names}
+                    places = [(stream.scope, version.id) for version in versions]
+                    self._newer |= dict.fromkeys(places[places.index((stream.scope, record.id)) + 1 :])
+
+    def _versions(self, stream: StreamState, record: Record, chosen: bool) -> list[Record]:
+        if record.kind == "message":
+            return [record]
+        return all_versions(self._store, stream, record) if chosen else reworded_versions(self._store, record)
+
+    def spread(self) -> None:
+        """Follow everything that rests on what fell, until nothing more falls."""
+        while True:
+            for stream in [stream for stream in self.streams() if self._fallen[stream.id]]:
+                for near in (stream, *self._resting_on(stream)):
+                    self._load(near)
+            falling = {number: self._find_falling(number) for number in self._supported}
+            if not any(falling.values()):
+                return
+            for number, records in falling.items():
+                self.add(self._streams[number], records, chosen=False)
+
+    def _resting_on(self, stream: StreamState) -> list[StreamState]:
+        links = self._store.load(StreamLink, source=stream.id)
+        return self._store.streams(ids=[link.stream for link in links]) if links else []
+
+    def streams(self) -> list[StreamState]:
+        """Those that were named first, then those that were reached."""
+        return list(self._streams.values())
+
+    def touches(self, stream: StreamState) -> bool:
+        return bool(self._fallen[stream.id] or self.weakened(stream))
+
+    def fallen(self, stream: StreamState) -> list[Record]:
+        records = self._fallen[stream.id]
+        return [records[seq] for seq in sorted(records)]
+
+    @property
+    def origins(self) -> set[SourcePlace]:
+        """What the chosen atoms came from and does not fall itself."""
+        return self._named - self._gone
+
+    @property
+    def corrections(self) -> list[str]:
+        """Ids of the newer versions of what was chosen that were not chosen themselves."""
+        return [id for scope, id in self._newer if (scope, id) not in self._chosen]
+
+    def weakened(self, stream: StreamState) -> list[Record]:
+        """Atoms that stay, on the supports that are left to them."""
+        return [
+            each.record._replace(supports=_standing_supports(each, self._gone))
+            for each in self._supported.get(stream.id, ())
+            if each.record.seq not in self._fallen[stream.id] and any(map(self._is_hit, each.groups))
+        ]
+
+    def _load(self, stream: StreamState) -> None:
+        if stream.id not in self._supported:
+            self.add(stream, ())
+            records = self._store.select(ItemQuery(stream.id, supported=True))
+            self._supported[stream.id] = [_read_supports(record, stream) for record in records]
+
+    def _find_falling(self, number: int) -> list[Record]:
+        fallen = self._fallen[number]
+        return [
+            each.record
+            for each in self._supported[number]
+            if each.record.seq not in fallen and all(map(self._is_hit, each.groups))
+        ]
+
+    def _is_hit(self, group: frozenset[SourcePlace]) -> bool:
+        return not self._gone.isdisjoint(group)
+
+
+def _read_supports(record: Record, stream: StreamState) -> _Supported:
+    groups = (frozenset(source_place(name, stream.scope) for name in group) for group in record.supports)
+    return _Supported(record, tuple(groups))
+
+
+def _standing_supports(each: _Supported, gone: Set[SourcePlace]) -> tuple[tuple[str, ...], ...]:
+    pairs = zip(each.record.supports, each.groups, strict=True)
+    return unique_supports(names for names, group in pairs if gone.isdisjoint(group))
+
 
 _MAX_NAMED: Final = 10
 """Missing ids that an error names."""

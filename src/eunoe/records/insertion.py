@@ -8,10 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.model.record import Record
-from eunoe.model.source import source_place
+from eunoe.model.atom import Record, source_place
 from eunoe.store.contract import Store
-from eunoe.store.tables import StreamLink, StreamState
+from eunoe.store.schema import StreamLink, StreamState
 
 NO_MODEL: Final = "none"
 """The name of the model of a store that keeps no vectors."""

@@ -5,17 +5,15 @@ from datetime import timedelta
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
-from eunoe.model.record import Record
-from eunoe.model.settings import Settings
-from eunoe.model.time import utc_now
+from eunoe.model.arguments import utc_now
+from eunoe.model.atom import Record
+from eunoe.model.stream import Settings
 from eunoe.records import leases
-from eunoe.records.incognito import is_incognito
-from eunoe.records.sessions import is_due, load_session, log_after, recount
-from eunoe.records.streams import SettingsReader
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Job, SessionState, StreamState
-from eunoe.text.tokens import token_count
+from eunoe.records.log import is_due, load_session, log_after, recount
+from eunoe.records.streams import SettingsReader, is_incognito
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import Job, SessionState, StreamState
+from eunoe.text.sentences import token_count
 
 _MAX_MESSAGES = 2000
 """Messages that are cut into chunks in one step: a log of any length is worked off piece by piece."""

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from eunoe.errors import EunoeError, InputError
-from eunoe.model.time import utc_now
+from eunoe.model.arguments import utc_now
 from eunoe.store.contract import Store
-from eunoe.store.tables import TABLES, Job, Lease, SummaryState
+from eunoe.store.schema import TABLES, Job, Lease, SummaryState
 from eunoe.text.normalize import fingerprint, one_line
 
 LEASE_VARIABLE = "EUNOE_LEASE"

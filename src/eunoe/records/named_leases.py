@@ -10,18 +10,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from eunoe.errors import ConflictError
-from eunoe.model.lease import Lease, LeaseStatus
-from eunoe.model.record import Record
+from eunoe.model.arguments import show, utc_now
+from eunoe.model.atom import Record
+from eunoe.model.result import Lease, LeaseStatus
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
-from eunoe.model.validation import show
 from eunoe.records import leases
-from eunoe.records.incognito import check_not_incognito
-from eunoe.records.sessions import linked_streams
-from eunoe.store import tables
+from eunoe.records.log import linked_streams
+from eunoe.records.streams import check_not_incognito
+from eunoe.store import schema
 from eunoe.store.codec import dump_json
 from eunoe.store.contract import Store
-from eunoe.store.tables import LeaseRecord, StreamState
+from eunoe.store.schema import LeaseRecord, StreamState
 
 _OWNER_BYTES = 8
 
@@ -129,7 +128,7 @@ def _find_held(store: Store, stream: StreamState | None, lease: Lease) -> LeaseR
     return record if record and record.lease.owner == lease.owner else None
 
 
-def _extended(lease: tables.Lease, now: datetime, seconds: float) -> tables.Lease:
+def _extended(lease: schema.Lease, now: datetime, seconds: float) -> schema.Lease:
     return lease._replace(until=now + timedelta(seconds=seconds))
 
 

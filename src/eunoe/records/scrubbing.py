@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from eunoe.errors import StoreBusyError, StoreError, StoreFullError
 from eunoe.store.contract import Store
-from eunoe.store.file_stamp import STAMP_VALUE, file_id
 from eunoe.store.kept_files import Stamp
-from eunoe.store.tables import StreamState
+from eunoe.store.schema import StreamState
+from eunoe.store.sqlite_files import STAMP_VALUE, file_id
 
 _DUE_VALUE = "scrub_due"
 _IN_KEPT_FILES = "kept"

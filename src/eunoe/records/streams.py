@@ -1,23 +1,25 @@
-"""Settings at rest: the presets, what was changed in them, and which streams a conversation feeds."""
+"""Streams: their settings and presets, which of them a conversation feeds, incognito sessions, and what is said where a
+part of them is damaged."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from eunoe.errors import InputError, ScopeError
-from eunoe.model.bounds import NO_BOUNDS, Bounds
-from eunoe.model.presets import PRESETS
+from eunoe.errors import ConflictError, DamagedStoreError, InputError, ScopeError
+from eunoe.model.arguments import show
+from eunoe.model.atom import NO_BOUNDS, Bounds
+from eunoe.model.message import Message
+from eunoe.model.result import Damage, Receipt
 from eunoe.model.scope import Scope
-from eunoe.model.settings import Settings, settings_of
-from eunoe.model.stream import Stream, Target
-from eunoe.model.validation import show
+from eunoe.model.stream import PRESETS, Settings, Stream, Target, settings_of
 from eunoe.records.revisions import current_revision, unabsorbed, unabsorbed_count
 from eunoe.store.codec import dump_json
-from eunoe.store.contract import Store, all_streams
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import RevisionRecord, SessionState, SettingsRecord, StreamState
+from eunoe.store.contract import ItemQuery, Store, all_streams
+from eunoe.store.schema import IncognitoMark, RevisionRecord, SessionState, SettingsRecord, StreamState
+from eunoe.text.normalize import fingerprint
 
 LAYERS = frozenset({"agent", "user", "session", "thread", "shard"})
 """Scope keys that presets choose among. All other keys, such as a tenant, always stay."""
@@ -262,3 +264,113 @@ def _fitting_preset(known: Mapping[str, Settings], scope: Scope) -> str:
 
 def _as_json(changes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in changes.items()}
+
+
+def is_incognito(store: Store, scope: Scope, session: str = "") -> bool:
+    """Whether the session of this scope is incognito, or the one that a message in it names."""
+    return bool(store.load(IncognitoMark, key=_marks(scope, session)))
+
+
+def incognito_places(store: Store, scope: Scope, messages: Sequence[Message]) -> set[int]:
+    """The places of the messages that belong to an incognito session."""
+    sessions = {message.session for message in messages}
+    hidden = {session for session in sessions if is_incognito(store, scope, session)}
+    return {place for place, message in enumerate(messages) if message.session in hidden} if hidden else set()
+
+
+def all_receipts(messages: Sequence[Message], hidden: Set[int], kept: Sequence[Receipt]) -> list[Receipt]:
+    """Receipts for all messages, also for those of an incognito session."""
+    rest = iter(kept)
+    return [Receipt("ignored", message.id) if place in hidden else next(rest) for place, message in enumerate(messages)]
+
+
+def check_not_incognito(store: Store, scope: Scope) -> None:
+    """Refuse what would leave something behind in a session that is incognito."""
+    if is_incognito(store, scope):
+        raise ConflictError(f"{scope} is incognito, so that nothing of it is kept: take that mark off first")
+
+
+def set_incognito(store: Store, scope: Scope, on: bool, bounds: Bounds = NO_BOUNDS) -> None:
+    """Mark a session as incognito, or take the mark off. Where the session is out of bounds, others have a part in it:
+    then only the scope itself is marked."""
+    session = _session_scope(scope)
+    marked = [each for each in (session, scope) if bounds.covers(each)]
+    if on and (_has_messages(store, session) if session in marked else _holds_messages(store, store.stream(scope))):
+        raise ConflictError(f"{scope} has messages already: forget them first, then make it incognito")
+    marks = [fingerprint(each.text) for each in marked]
+    if on:
+        store.save([IncognitoMark(marks[0])])
+    else:
+        store.drop(IncognitoMark, key=marks)
+
+
+def _marks(scope: Scope, session: str = "") -> list[bytes]:
+    """What a session may be marked by: itself, or the very scope that was given."""
+    marked = [_session_scope(scope), scope]
+    if session and session != scope.pairs.get("session"):
+        with suppress(ScopeError):  # it is no name that a scope could have
+            marked.append(_session_scope(scope.extended({"session": session})))
+    return [fingerprint(each.text) for each in marked]
+
+
+def _session_scope(scope: Scope) -> Scope:
+    """A session whoever takes part in it: the same for each user and each thread."""
+    last = next((key for key in ("session", "thread") if key in scope.pairs), "")
+    return scope.only([key for key in scope.pairs if key == last or _is_outer(key)]) if last else scope
+
+
+def _is_outer(key: str) -> bool:
+    """Whether a key says where a session belongs, and not who takes part in it."""
+    return key == "agent" or key not in LAYERS
+
+
+def _holds_messages(store: Store, stream: StreamState | None) -> bool:
+    return bool(stream and store.select(ItemQuery(stream.id, kinds=("message",), limit=1)))
+
+
+def _has_messages(store: Store, session: Scope) -> bool:
+    outer = {key: value for key, value in session.pairs.items() if _is_outer(key)}
+    parts = [Scope(**{key: value}).text for key, value in outer.items()]
+    streams = store.streams(limit=_ALL_STREAMS, containing=parts or ("=",), tenant=outer.get("tenant", ""))
+    return any(_is_in_session(store, stream, session, outer) for stream in streams)
+
+
+def _is_in_session(store: Store, stream: StreamState, session: Scope, outer: dict[str, str]) -> bool:
+    if _session_scope(stream.scope) == session:
+        return _holds_messages(store, stream)
+    own = {key: value for key, value in stream.scope.pairs.items() if _is_outer(key)}
+    name = session.pairs.get("session")
+    return bool(name and own == outer and store.select(ItemQuery(stream.id, session=name, limit=1)))
+
+
+_MOST_ROWS: Final = 1000
+"""Of a stream that is read whole before a part of it is shown: about 20 ms."""
+
+
+def damage_notes(damage: Iterable[Damage]) -> tuple[str, ...]:
+    """What a caller is told of damage that was left out."""
+    return tuple(f"damaged, and left out: {each}" for each in damage)
+
+
+def stream_notes(store: Store, streams: Iterable[StreamState | None]) -> tuple[str, ...]:
+    """What a caller is told who was shown a part of some streams: to be called when that part was read."""
+    return damage_notes(damage for stream in streams if stream for damage in store.damage(stream.id, _MOST_ROWS))
+
+
+def check_undamaged(store: Store, stream: StreamState) -> None:
+    """Raise DamagedStoreError if something of a stream is lost: what was not found may have been there."""
+    if damage := store.damage(stream.id):
+        raise DamagedStoreError(
+            f"it cannot be told whether {stream.scope} holds it, because the store is damaged ({damage[0]}): "
+            "restore a backup, or run `eunoe check` to see all that is lost"
+        )
+
+
+def renew_vectors(store: Store) -> None:
+    """Mark the records whose vectors are lost, so that these are made again."""
+    seqs = list(store.lost_vectors)
+    with store.writing():
+        records = store.select(ItemQuery(seqs=seqs))
+        versions = {stream: store.advance(stream).version for stream in {record.stream for record in records}}
+        store.update([record._replace(pending=True, version=versions[record.stream]) for record in records])
+    store.lost_vectors.difference_update(seqs)

@@ -2,18 +2,16 @@
 
 from datetime import datetime
 
-from eunoe.model.lease import Lease
+from eunoe.model.arguments import utc_now
+from eunoe.model.result import Lease
 from eunoe.model.scope import Scope
-from eunoe.model.settings import Settings
-from eunoe.model.stream import Revision
-from eunoe.model.time import utc_now
+from eunoe.model.stream import Revision, Settings
 from eunoe.records import revisions
-from eunoe.records.incognito import check_not_incognito
 from eunoe.records.named_leases import end_lease
 from eunoe.records.revisions import NewSummary
-from eunoe.records.streams import SettingsReader
+from eunoe.records.streams import SettingsReader, check_not_incognito
 from eunoe.store.contract import Store
-from eunoe.store.tables import StreamState, SummaryState
+from eunoe.store.schema import StreamState, SummaryState
 
 
 def keeps_summary(settings: Settings) -> bool:

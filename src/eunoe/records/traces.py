@@ -4,17 +4,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from eunoe.model.bounds import Bounds
-from eunoe.model.record import Record
+from eunoe.model.atom import Bounds, Record, SourcePlace
 from eunoe.model.scope import Scope
-from eunoe.model.source import SourcePlace
 from eunoe.model.turn import speaking_users
 from eunoe.records.forgetting import Forgotten, Held, Removal
+from eunoe.records.revisions import MIN_PHRASE_CHARACTERS, find_forgotten
 from eunoe.records.streams import SettingsReader
-from eunoe.records.summary_words import MIN_PHRASE_CHARACTERS, find_forgotten
-from eunoe.store.contract import Store, all_items, streams_of
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import RevisionRecord, StreamState
+from eunoe.store.contract import ItemQuery, Store, all_items, streams_of
+from eunoe.store.schema import RevisionRecord, StreamState
 from eunoe.text.normalize import normalize
 
 _HELD_IN = ("items.text", "items.caption", "revisions.text", "passage_graphs.data")

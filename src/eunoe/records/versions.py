@@ -8,16 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import heapify, heappop, heappush
 
-from eunoe.model.atom import MEMORY_KEY
-from eunoe.model.record import Record
-from eunoe.model.report import Receipt
+from eunoe.model.atom import MEMORY_KEY, Record, Support, source_place, unique_supports
+from eunoe.model.result import Receipt
 from eunoe.model.scope import Scope
-from eunoe.model.source import Support, source_place, unique_supports
-from eunoe.records.fingerprints import record_content, related_topics, topic_of
+from eunoe.records.identity import record_content, related_topics, topic_of
 from eunoe.records.insertion import VectorBatch, insert_records
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import StreamState
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import StreamState
 from eunoe.text.normalize import normalize_name
 
 LastSaid = tuple[datetime, int]

@@ -11,8 +11,8 @@ from typing import Any, Final, Literal
 
 from eunoe.errors import AccessError, InputError
 from eunoe.memory import Change
+from eunoe.model.arguments import from_micros, to_micros, utc_now
 from eunoe.model.scope import Scope
-from eunoe.model.time import from_micros, to_micros, utc_now
 from eunoe.server.keys import Key
 from eunoe.server.state import ServerState
 

@@ -1,1 +1,1 @@
-"""Where memory rests: the contract, the SQLite store, its migrations and the conformance suite."""
+"""Where memory rests: the contract, its SQL and the SQLite store."""

@@ -16,17 +16,24 @@ from eunoe.errors import (
     StoreBusyError,
     StoreError,
 )
-from eunoe.model.report import BackupReport
-from eunoe.store import file_bytes
+from eunoe.files import NEW_FILE_MODE, replacing
+from eunoe.model.result import BackupReport
+from eunoe.store import sqlite_bytes
 from eunoe.store.contract import CopyProgress
-from eunoe.store.file_checks import check_schema, file_size
-from eunoe.store.file_lock import lock_alone
-from eunoe.store.file_stamp import BACKUP_VALUE, check_log, log_path
 from eunoe.store.kept_files import KeptFiles
 from eunoe.store.migrations import MIGRATIONS
-from eunoe.store.output_file import COMPANION_ENDS, NEW_FILE_MODE, check_no_companion, is_database, replacing
-from eunoe.store.rescue import dated_name
-from eunoe.store.sqlite_errors import error_code, store_error
+from eunoe.store.output_file import COMPANION_ENDS, check_no_companion, is_database
+from eunoe.store.sqlite_bytes import lock_alone
+from eunoe.store.sqlite_files import (
+    BACKUP_VALUE,
+    check_log,
+    check_schema,
+    dated_name,
+    error_code,
+    file_size,
+    log_path,
+    store_error,
+)
 
 _SLICE_PAGES: Final = 1000
 """4 MB: what is copied between two calls of a progress function."""
@@ -58,8 +65,8 @@ def write_backup(
     Writers go on meanwhile. A process that is killed leaves the earlier backup as it was.
     """
     _check_backup_target(target)
-    with _typed_errors(target), replacing(target) as part:
-        content = _copy(source, part, mark, progress)
+    with _typed_errors(target), replacing(target) as file:
+        content = _copy(source, Path(file.name), mark, progress)
     return content.report(target)
 
 
@@ -72,8 +79,8 @@ def restore_store(
         raise StoreError(f"{source} cannot be restored over itself: name the backup, and the store with --store")
     if not target.parent.is_dir():
         raise StoreError(f"the folder {target.parent} does not exist: make it first")
-    with _typed_errors(source), _reading(source) as connection, _lock(target), replacing(target) as part:
-        content = _copy(connection, part, mark, progress)
+    with _typed_errors(source), _reading(source) as connection, _lock(target), replacing(target) as file:
+        content = _copy(connection, Path(file.name), mark, progress)
         kept = _keep_aside(target) if keep and file_size(target) else None
         for end in ("-wal", "-shm"):  # from here on nothing of the old store is needed
             target.with_name(target.name + end).unlink(missing_ok=True)
@@ -154,7 +161,7 @@ def _check_backup_target(target: Path) -> None:
 
 
 def _is_backup(path: Path) -> bool:
-    if not is_database(path) or file_bytes.is_held(file_bytes.file_key(os.stat(path))):
+    if not is_database(path) or sqlite_bytes.is_held(sqlite_bytes.file_key(os.stat(path))):
         return False
     with closing(sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)) as connection, suppress(sqlite3.Error):
         row = connection.execute("SELECT value FROM meta WHERE name = ?", (BACKUP_VALUE,)).fetchone()
@@ -166,7 +173,7 @@ def _is_backup(path: Path) -> bool:
 def _lock(target: Path) -> Iterator[None]:
     """Keep every process out of a store while it is replaced, or out of an empty file where there is none."""
     is_new = _make_file(target)
-    if file_bytes.is_held(file_bytes.file_key(os.stat(target))):
+    if sqlite_bytes.is_held(sqlite_bytes.file_key(os.stat(target))):
         raise StoreBusyError(f"{target} is open in this process: close it first")
     try:
         with _open_writable(target) as file, lock_alone(file, _BUSY_SECONDS), _lock_database(target):

@@ -13,8 +13,8 @@ from json.encoder import encode_basestring
 from typing import Annotated, Any, Final, Generic, TypeVar, get_type_hints
 from zlib import crc32
 
-from eunoe.model.choices import Kind
-from eunoe.model.record import NO_METADATA
+from eunoe.model.arguments import Kind
+from eunoe.model.atom import NO_METADATA
 from eunoe.model.scope import Scope
 
 T = TypeVar("T", bound=tuple[Any, ...])

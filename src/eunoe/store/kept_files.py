@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 from eunoe.errors import StoreBusyError, StoreError
-from eunoe.store import file_bytes
+from eunoe.store import sqlite_bytes
 
 if sys.platform != "win32":
     import fcntl
@@ -159,7 +159,7 @@ class KeptFiles:
             place = f"file {self._name(path)}"
             try:
                 with _open_plain(path, os.O_RDONLY) as file:
-                    found: Iterable[str | bytes] = file_bytes.find_in_blocks(file_bytes.blocks_of(file), texts)
+                    found: Iterable[str | bytes] = sqlite_bytes.find_in_blocks(sqlite_bytes.blocks_of(file), texts)
             except FileNotFoundError:
                 continue
             except OSError:
@@ -202,7 +202,7 @@ class KeptFiles:
         """Whether an open lock is the one in the folder. Somebody may have deleted it, and another have made a new
         one."""
         with suppress(FileNotFoundError):
-            key = file_bytes.file_key
+            key = sqlite_bytes.file_key
             return key(os.fstat(lock)) == key(os.lstat(self.folder / _LOCK_FILE))
         return False
 

@@ -4,8 +4,8 @@ import os
 from functools import partial
 
 from eunoe.errors import MissingStoreError, StoreError
-from eunoe.model.report import BackupReport
-from eunoe.model.validation import check_callback, check_flag
+from eunoe.model.arguments import check_callback, check_flag
+from eunoe.model.result import BackupReport
 from eunoe.store.backup import restore_store
 from eunoe.store.contract import CopyProgress, Store
 from eunoe.store.paths import is_default, parse_path, store_path

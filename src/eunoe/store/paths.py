@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from eunoe.errors import StoreError
-from eunoe.model.validation import MAX_PATH_CHARACTERS, show
+from eunoe.model.arguments import MAX_PATH_CHARACTERS, show
 
 IN_MEMORY: Final = ":memory:"
 STORE_VARIABLE: Final = "EUNOE_STORE"

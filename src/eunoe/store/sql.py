@@ -13,14 +13,13 @@ from itertools import repeat
 from operator import attrgetter, itemgetter
 from typing import Any, ClassVar, Final
 
-from eunoe.model.record import Record
+from eunoe.model.arguments import from_micros, to_micros
+from eunoe.model.atom import Record
 from eunoe.model.scope import Scope
-from eunoe.model.time import from_micros, to_micros
+from eunoe.store.checks import Verification
 from eunoe.store.codec import CHECKSUM, T, Table, find_damaged, row_checksum
-from eunoe.store.conditions import HAS_PART, Condition, item_conditions, key_conditions, scope_condition, where_clauses
-from eunoe.store.contract import Counts, IndexRow, VectorModel, all_items, all_streams
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import (
+from eunoe.store.contract import Counts, IndexRow, ItemQuery, VectorModel, all_items, all_streams
+from eunoe.store.schema import (
     ITEMS,
     MODELS,
     STREAMS,
@@ -40,7 +39,7 @@ from eunoe.store.tables import (
     ValueRow,
     VectorRow,
 )
-from eunoe.store.verification import Verification
+from eunoe.store.statements import HAS_PART, Condition, item_conditions, key_conditions, scope_condition, where_clauses
 
 
 def _insert(table: str, names: Sequence[str]) -> str:

@@ -5,36 +5,130 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 from weakref import WeakSet
 
 from eunoe.errors import DamagedStoreError, InputError, ReplacedStoreError, StoreBusyError, StoreError
-from eunoe.model.record import Record
-from eunoe.model.report import BackupReport, Damage
+from eunoe.files import NEW_FILE_MODE
+from eunoe.model.arguments import utc_now
+from eunoe.model.atom import Record
+from eunoe.model.result import BackupReport, Damage
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
-from eunoe.store import file_bytes
+from eunoe.store import sqlite_bytes
 from eunoe.store.backup import write_backup
-from eunoe.store.conditions import MAX_PARAMETERS
-from eunoe.store.connection_closer import ConnectionCloser
+from eunoe.store.codec import row_checksum
 from eunoe.store.contract import CopyProgress
-from eunoe.store.file_checks import check_is_store, check_schema, check_version, file_size
-from eunoe.store.file_stamp import BACKUP_VALUE, STAMP_VALUE, FileStamp, renewed
 from eunoe.store.kept_files import KeptFiles
 from eunoe.store.migrations import APPLICATION_ID, HAS_TENANT, HAS_USER, MIGRATIONS, TENANT_PAIR, TENANT_PART, USER_PART
 from eunoe.store.new_schema import apply_migrations
-from eunoe.store.open_files import Companions, FileReplacedError, FilesChangedError, OpenFiles
-from eunoe.store.output_file import NEW_FILE_MODE
-from eunoe.store.quick_lookup import STREAM_BY_ID, StreamIds, decode_sound, items_by_ids, sound_version
-from eunoe.store.read_block import ReadBlock
-from eunoe.store.rescue import rescue
+from eunoe.store.schema import ITEMS, STREAMS
 from eunoe.store.sql import SqlStore
-from eunoe.store.sqlite_errors import DAMAGE_ADVICE, error_code, store_error, tells_damage
-from eunoe.store.statements import OUTSIDE, NoConnection
+from eunoe.store.sqlite_files import (
+    BACKUP_VALUE,
+    DAMAGE_ADVICE,
+    STAMP_VALUE,
+    Companions,
+    FileReplacedError,
+    FilesChangedError,
+    FileStamp,
+    OpenFiles,
+    check_is_store,
+    check_schema,
+    check_version,
+    error_code,
+    file_size,
+    renewed,
+    rescue,
+    store_error,
+    tells_damage,
+)
+from eunoe.store.statements import MAX_PARAMETERS, OUTSIDE, NoConnection
+
+
+class ConnectionCloser:
+    """Closes the connection of a thread when the thread ends."""
+
+    def __init__(self, connection: sqlite3.Connection, connections: list[sqlite3.Connection]) -> None:
+        self._connection = connection
+        self._connections = connections
+        connections.append(connection)
+
+    def __del__(self) -> None:
+        with suppress(ValueError):
+            self._connections.remove(self._connection)
+        self._connection.close()
+
+
+class ReadBlock:
+    """Begins a snapshot, and ends it, with the error that ended it or with none."""
+
+    __slots__ = ("_begin", "_end")
+
+    def __init__(self, begin: Callable[[], None], end: Callable[[BaseException | None], None]) -> None:
+        self._begin = begin
+        self._end = end
+
+    def __enter__(self) -> None:
+        try:
+            self._begin()
+        except BaseException as error:
+            self._end(error)
+            raise
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._end(error)
+
+
+_COLUMNS: Final = ", ".join(ITEMS.columns)
+_VALUES: Final = len(ITEMS.values)
+_ID: Final = ITEMS.columns.index("id")
+_STREAM: Final = ITEMS.columns.index("stream")
+_MAX_STREAMS: Final = 10_000
+_SCHEMA: Final = "(SELECT user_version FROM pragma_user_version)"
+"""A statement tells it last: another process may have changed it since."""
+_STREAM_ID: Final = STREAMS.columns.index("id")
+_VERSION: Final = STREAMS.columns.index("version")
+STREAM_BY_ID: Final = f"SELECT {', '.join(STREAMS.columns)}, {_SCHEMA} FROM streams WHERE id = ?"
+
+
+class StreamIds(dict[str, int]):
+    """The numbers of streams by the texts of their scopes. A stream that was once stored keeps its number for ever."""
+
+    def add(self, scope: str, stream: int) -> None:
+        if len(self) >= _MAX_STREAMS:
+            self.clear()
+        self[scope] = stream
+
+
+@cache
+def items_by_ids(count: int) -> str:
+    """The statement for so many ids."""
+    return f"SELECT {_COLUMNS}, {_SCHEMA} FROM items WHERE stream = ? AND id IN ({', '.join('?' * count)})"
+
+
+def decode_sound(rows: Sequence[tuple[Any, ...]], stream: int, ids: Sequence[str], schema: int) -> list[Record] | None:
+    """The records of rows, if these are all that were asked for, each as it was written; otherwise None."""
+    if len(rows) != len(ids):
+        return None
+    for row in rows:
+        is_sound = row_checksum(row[:_VALUES]) == row[_VALUES]
+        if not is_sound or row[-1] != schema or row[_STREAM] != stream or row[_ID] not in ids:
+            return None
+    return ITEMS.decode([row[:-1] for row in rows])
+
+
+def sound_version(rows: Sequence[tuple[Any, ...]], stream: int, schema: int) -> int | None:
+    """The version in the row of a stream, if that is as it was written; otherwise None."""
+    for row in rows:
+        if row_checksum(row[:-2]) == row[-2] and row[-1] == schema and row[_STREAM_ID] == stream:
+            version: int = row[_VERSION]
+            return version
+    return None
+
 
 TIMEOUT_SECONDS: Final = 120.0
 """How long a writer waits for others. A batch of thousands of memories takes seconds, not minutes."""
@@ -176,7 +270,7 @@ class SqliteStore(SqlStore):
         with self._typed_errors():
             self._empty_log(deadline)
             deleted = set(self.deleted)
-            if file_bytes.has_leftovers(self._read_blocks(), page_size, deleted):
+            if sqlite_bytes.has_leftovers(self._read_blocks(), page_size, deleted):
                 with self._writer_turn(_seconds_until(deadline)):
                     self._retry(self._connection(), "VACUUM", _seconds_until(deadline))
                 self._empty_log(deadline)
@@ -222,10 +316,10 @@ class SqliteStore(SqlStore):
                 traces.setdefault(text, []).append(place)
         # SQLite writes text as UTF-8, so the bytes of a deleted text would stand in the file as they are.
         for name, blocks in self._file_blocks():
-            for text in file_bytes.find_in_blocks(blocks, texts):
+            for text in sqlite_bytes.find_in_blocks(blocks, texts):
                 traces.setdefault(text, []).append(f"file {name}")
         # Those too short to be searched for in a whole file are looked for where it should hold nothing.
-        for text in file_bytes.find_unused(self._read_blocks(), page_size, texts):
+        for text in sqlite_bytes.find_unused(self._read_blocks(), page_size, texts):
             if text not in traces:
                 traces[text] = [f"unused bytes of {self.path.name}"]
         return traces
@@ -248,7 +342,7 @@ class SqliteStore(SqlStore):
         for (table,) in execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
             for column in execute(f'PRAGMA table_info("{table}")').fetchall():
                 values = execute(f'SELECT "{column[1]}" FROM "{table}"')
-                for text in file_bytes.find_in_values(map(_value_bytes, values), texts):
+                for text in sqlite_bytes.find_in_values(map(_value_bytes, values), texts):
                     yield text, f"{table}.{column[1]}"
 
     def close(self) -> None:
@@ -257,7 +351,7 @@ class SqliteStore(SqlStore):
             self._refusal = StoreError(f"{self.target} was closed: open it again")
             self._close_connections()
             if self._files:
-                file_bytes.release(self._files.key)
+                sqlite_bytes.release(self._files.key)
                 self._files = None
 
     def check_files(self) -> None:
@@ -280,12 +374,12 @@ class SqliteStore(SqlStore):
     def _file_blocks(self) -> Iterator[tuple[str, Iterator[bytes]]]:
         """The files of the database with words in them, by name, in blocks of bytes."""
         for path in self._all_files():
-            yield path.name, self._read_blocks() if path == self.path else file_bytes.read_file(path)
+            yield path.name, self._read_blocks() if path == self.path else sqlite_bytes.read_file(path)
 
     def _read_blocks(self) -> Iterator[bytes]:
         if self._files is None:
             raise self._refusal or StoreError(f"{self.target} is not open")
-        return file_bytes.read_blocks(self._files.key)
+        return sqlite_bytes.read_blocks(self._files.key)
 
     def _open_file(self) -> None:
         """Make the file if there is none, for its owner alone, and note which file it is."""
@@ -293,7 +387,7 @@ class SqliteStore(SqlStore):
         with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, NEW_FILE_MODE))
             KeptFiles(self.path).remove()  # those of a store that was here before
-        self._files = OpenFiles(self.path, file_bytes.hold(self.path))
+        self._files = OpenFiles(self.path, sqlite_bytes.hold(self.path))
         # One that no thread uses: with the last one SQLite removes the log, while another thread may be opening it.
         self._connections.append(self._connect())
 
@@ -346,7 +440,7 @@ class SqliteStore(SqlStore):
         """Let SQLite find the log, while no other file can take the name of the one it belongs to."""
         if self._files is None:
             return
-        with file_bytes.in_place(self._files.key, self._timeout):
+        with sqlite_bytes.in_place(self._files.key, self._timeout):
             self._check_file_in_place()
             self._retry(connection, "PRAGMA journal_mode = WAL")
             # From the first read on SQLite itself keeps the file locked.
@@ -393,7 +487,7 @@ class SqliteStore(SqlStore):
     def _check_file_in_place(self) -> None:
         """Refuse a connection to a file that took the place of the one that was opened."""
         with suppress(FileNotFoundError):
-            if self._files is None or file_bytes.file_key(os.stat(self.path)) == self._files.key:
+            if self._files is None or sqlite_bytes.file_key(os.stat(self.path)) == self._files.key:
                 return
         raise FileReplacedError
 

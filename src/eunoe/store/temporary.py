@@ -10,11 +10,11 @@ from queue import Empty, LifoQueue
 from typing import BinaryIO, Final
 
 from eunoe.errors import StoreBusyError
-from eunoe.store import file_bytes
-from eunoe.store.open_files import OpenFiles
-from eunoe.store.output_file import NEW_FILE_MODE
+from eunoe.files import NEW_FILE_MODE
+from eunoe.store import sqlite_bytes
 from eunoe.store.paths import IN_MEMORY
 from eunoe.store.sqlite import SqliteStore
+from eunoe.store.sqlite_files import OpenFiles
 
 _MEMORY_FOLDER: Final = "/dev/shm"
 _CONNECTIONS: Final = 8
@@ -45,7 +45,7 @@ class TemporaryStore(SqliteStore):
 
     def _open_file(self) -> None:
         os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, NEW_FILE_MODE))
-        self._files = OpenFiles(self.path, file_bytes.hold(self.path))
+        self._files = OpenFiles(self.path, sqlite_bytes.hold(self.path))
         for _ in range(_CONNECTIONS):
             connection = self._connect()
             self._connections.append(connection)
@@ -82,11 +82,11 @@ class TemporaryStore(SqliteStore):
     def _size(self) -> int:
         if self._files is None or self._log is None:
             return 0
-        return file_bytes.file_stat(self._files.key).st_size + os.fstat(self._log.fileno()).st_size
+        return sqlite_bytes.file_stat(self._files.key).st_size + os.fstat(self._log.fileno()).st_size
 
     def _file_blocks(self) -> Iterator[tuple[str, Iterator[bytes]]]:
         yield self.path.name, self._read_blocks()
         log = self._log
         if log:
             log.seek(0)
-            yield f"{self.path.name}-wal", iter(lambda: log.read(file_bytes.BLOCK_BYTES), b"")
+            yield f"{self.path.name}-wal", iter(lambda: log.read(sqlite_bytes.BLOCK_BYTES), b"")

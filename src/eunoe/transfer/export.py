@@ -11,16 +11,14 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from eunoe.errors import DamagedStoreError, ScopeError
-from eunoe.model.bounds import NO_BOUNDS, Bounds
-from eunoe.model.record import Record
+from eunoe.model.atom import NO_BOUNDS, Bounds, Record
 from eunoe.model.scope import Scope
 from eunoe.model.turn import read_turns
-from eunoe.records.sessions import join_users
+from eunoe.records.log import join_users
 from eunoe.records.streams import SettingsReader, changed_presets
-from eunoe.store.contract import Store, streams_of
+from eunoe.store.contract import ItemQuery, Store, streams_of
 from eunoe.store.output_file import open_output
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import AccessCount, Job, RevisionRecord, SessionState, SettingsRecord, StreamState, SummaryState
+from eunoe.store.schema import AccessCount, Job, RevisionRecord, SessionState, SettingsRecord, StreamState, SummaryState
 from eunoe.transfer.lines import FORMAT, ItemLine, write_item, write_revision, write_tombstone
 
 _PAGE_SIZE = 1000

@@ -1,31 +1,92 @@
 """Import: what is new comes in, what is here stays, and what was forgotten here stays forgotten."""
 
+import os
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence, Set
-from itertools import groupby
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, suppress
+from itertools import chain, groupby
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
 from eunoe.errors import InputError, LlmError, ScopeError
 from eunoe.llm import check_model_spec
-from eunoe.model.record import Record
-from eunoe.model.report import ImportReport
+from eunoe.model.atom import Record, SourcePlace, source_place, unique_supports
+from eunoe.model.result import ImportReport
 from eunoe.model.scope import Scope
-from eunoe.model.settings import MODEL_SETTINGS, Settings
-from eunoe.model.source import SourcePlace
+from eunoe.model.stream import MODEL_SETTINGS, Settings
 from eunoe.model.turn import turns_to_form
-from eunoe.records import fingerprints
-from eunoe.records.incognito import is_incognito
+from eunoe.records import identity
 from eunoe.records.insertion import VectorBatch, insert_records, link_sources
 from eunoe.records.jobs import cut_into_chunks, job_messages
+from eunoe.records.log import add_turns, join_users, link_users, load_session, log_after, recount, save_session
 from eunoe.records.revisions import forgotten_parts, load_summary, nearest_allowed, note_absorbed, unabsorbed_count
-from eunoe.records.sessions import add_turns, join_users, link_users, load_session, log_after, recount, save_session
-from eunoe.records.streams import SettingsReader, changed_presets, configure_stream, save_preset
+from eunoe.records.streams import SettingsReader, changed_presets, configure_stream, is_incognito, save_preset
 from eunoe.records.versions import bridge_gaps, next_version
-from eunoe.store.contract import Store
-from eunoe.store.query import ItemQuery
-from eunoe.store.tables import Job, RevisionRecord, SessionState, SettingsRecord, StreamState, SummaryState, Tombstone
-from eunoe.transfer.lines import ItemLine, Line, PresetLine, ScopedLine, SessionLine, SettingsLine, SummaryLine
-from eunoe.transfer.refusal import find_buried, forgotten_sources, without_sources
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import Job, RevisionRecord, SessionState, SettingsRecord, StreamState, SummaryState, Tombstone
+from eunoe.transfer.lines import (
+    ItemLine,
+    Line,
+    PresetLine,
+    ScopedLine,
+    SessionLine,
+    SettingsLine,
+    SummaryLine,
+    read_lines,
+)
+
+
+def find_buried(store: Store, stream: StreamState, records: Sequence[Record]) -> dict[str, Record]:
+    """The records that have a tombstone here, by id."""
+    buried = _find_tombstones(store, stream, {record.id: _identities(record) for record in records})
+    return {record.id: record for record in records if record.id in buried}
+
+
+def forgotten_sources(store: Store, batch: Sequence[ScopedLine]) -> set[SourcePlace]:
+    """What the atoms of a batch rest on and is not here, for it was forgotten."""
+    lines = {(scope, line.record.id): line.record for scope, line in batch if scope and isinstance(line, ItemLine)}
+    gone: set[SourcePlace] = set()
+    for scope, ids in _source_ids(lines).items():
+        if stream := store.stream(scope):
+            missing = ids - {record.id for record in store.select(ItemQuery(stream.id, ids=sorted(ids)))}
+            known = {id: lines.get((scope, id)) for id in missing}
+            own = {id: _identities(line) if line else (identity.id_identity(id),) for id, line in known.items()}
+            gone |= {(scope, id) for id in _find_tombstones(store, stream, own)}
+    return gone
+
+
+def _source_ids(lines: Mapping[SourcePlace, Record]) -> dict[Scope, set[str]]:
+    ids: defaultdict[Scope, set[str]] = defaultdict(set)
+    for (owner, _), record in lines.items():
+        for name in chain(*record.supports):
+            scope, id = source_place(name, owner)
+            ids[scope].add(id)
+    return ids
+
+
+def without_sources(record: Record, owner: Scope, gone: Set[SourcePlace]) -> Record:
+    """A record with the supports that are left to it."""
+    groups = (group for group in record.supports if gone.isdisjoint(source_place(name, owner) for name in group))
+    return record._replace(supports=unique_supports(groups)) if gone and record.supports else record
+
+
+def _find_tombstones(store: Store, stream: StreamState, identities: dict[str, tuple[bytes, ...]]) -> set[str]:
+    """The ids of those that a tombstone recognises."""
+    wanted = [identity for own in identities.values() for identity in own]
+    found = {tombstone.identity for tombstone in store.tombstones(stream.id, wanted)} if wanted else set()
+    return {id for id, own in identities.items() if not found.isdisjoint(own)}
+
+
+def _identities(record: Record) -> tuple[bytes, ...]:
+    """What a tombstone could recognise this record by."""
+    own = (record.identity, identity.id_identity(record.id))
+    if record.kind != "message":
+        return *own, *identity.tombstone_identities(record.kind, record.text)
+    content = identity.message_content(record)
+    if record.time is not None:
+        return *own, identity.time_identity(record.time, content)
+    return own if record.identity == own[1] else (*own, identity.words_identity(content))
+
 
 T = TypeVar("T")
 
@@ -215,7 +276,7 @@ def _find_new(
         if record.id in ids:
             conflicts += ids[record.id].text != record.text
         elif record.retired is None and record.identity in known:
-            same = fingerprints.record_content(known[record.identity]) == fingerprints.record_content(record)
+            same = identity.record_content(known[record.identity]) == identity.record_content(record)
             conflicts += not same
         elif record.id in buried:
             forgotten.append(record)
@@ -350,3 +411,63 @@ def _find_refused(
         if is_unfounded or (is_new and (record.number <= summary.last or forgotten_parts(store, stream, record.text))):
             refused.add(record.number)
     return refused
+
+
+LineCheck = Callable[[ScopedLine], ScopedLine]
+"""Returns a line as it may be imported, or raises AccessError."""
+_BATCH_LINES: Final = 1000
+
+
+def read_batches(source: str | Path | Iterable[str], check: LineCheck | None) -> Iterator[list[ScopedLine]]:
+    """Read lines in batches; those before a bad one come before its error.
+
+    With a check all lines are read once before the first batch is given: one that may not be imported refuses all.
+    """
+    if check is None:
+        with open_lines(source) as texts:
+            yield from _in_batches(read_lines(texts))
+        return
+    kept = source if isinstance(source, str | Path) else list(source)
+    with suppress(InputError), open_lines(kept) as texts:  # the second reading comes to the same line, and says so
+        for line in read_lines(texts):
+            check(line)
+    with open_lines(kept) as texts:
+        yield from _in_batches(map(check, read_lines(texts)))
+
+
+@contextmanager
+def open_lines(source: str | Path | Iterable[str]) -> Iterator[Iterable[str]]:
+    """Open a file, or take lines as they are."""
+    if not isinstance(source, str | Path):
+        yield source
+        return
+    try:
+        os.stat(source)
+    except ValueError as error:
+        raise InputError(f"{str(source)!r} names no file: {error}") from error
+    except OSError:
+        pass  # opening it says what is wrong
+    try:
+        with Path(source).open(encoding="utf-8", newline="\n") as file:
+            yield file
+    except OSError as error:
+        raise InputError(f"cannot read {source}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{source} is not UTF-8 text: {error.reason}") from error
+
+
+def _in_batches(items: Iterable[T], size: int = _BATCH_LINES) -> Iterator[list[T]]:
+    """Give items in lists of this size; those before a bad one come before its error."""
+    batch: list[T] = []
+    try:
+        for item in items:
+            batch.append(item)
+            if len(batch) == size:
+                yield batch
+                batch = []
+    except InputError:
+        if batch:
+            yield batch
+        raise
+    if batch:
+        yield batch

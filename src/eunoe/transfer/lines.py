@@ -13,16 +13,22 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 
 from eunoe.errors import InputError
-from eunoe.model.choices import ATOM_KINDS, KINDS, Kind
-from eunoe.model.record import Record
-from eunoe.model.role_names import role_named
+from eunoe.model.arguments import (
+    ATOM_KINDS,
+    KINDS,
+    Kind,
+    check_metadata,
+    check_name,
+    check_names,
+    check_text,
+    parse_time,
+)
+from eunoe.model.atom import Record, unique_supports
+from eunoe.model.message import role_named
 from eunoe.model.scope import Scope
-from eunoe.model.settings import Settings
-from eunoe.model.source import unique_supports
-from eunoe.model.time import parse_time
-from eunoe.model.validation import check_metadata, check_name, check_names, check_text
-from eunoe.records.fingerprints import atom_identity, id_identity, topic_of
-from eunoe.store.tables import AccessCount, RevisionRecord, Tombstone
+from eunoe.model.stream import Settings
+from eunoe.records.identity import atom_identity, id_identity, topic_of
+from eunoe.store.schema import AccessCount, RevisionRecord, Tombstone
 
 FORMAT: Final = 2
 

@@ -15,7 +15,7 @@ from eunoe.apps.discussion.keywords import KeywordQuery, search_keyword_memories
 from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.errors import EmbedderError, InputError
 from eunoe.memory import Memory
-from eunoe.model.time import utc_now
+from eunoe.model.arguments import utc_now
 
 SCOPE = discussion_scope("trip")
 

@@ -15,8 +15,8 @@ from eunoe.apps.discussion import Discussion, plugin, script_node
 from eunoe.apps.discussion.workflow import Environment, NodeCall, Workflow, node, run_workflow
 from eunoe.apps.discussion.workflow.models import ModelMap, Preset
 from eunoe.apps.discussion.workflow.node import NODE_TYPES
-from eunoe.server.mcp.discussion_tools import _VARIABLES, DISCUSSION_TOOLS
-from eunoe.server.mcp.profiles import find_profile
+from eunoe.server.mcp.discussion import _VARIABLES, DISCUSSION_TOOLS
+from eunoe.server.mcp.server import find_profile
 
 PAGE = Path(__file__).parents[3] / "docs" / "discussions" / "wilmer.md"
 BLOCKS = [json.loads(each) for each in re.findall(r"^```json\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)]
@@ -80,10 +80,10 @@ def test_the_nodes_for_mcp_call_tools_that_are_there() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|$", PAGE.read_text(), re.MULTILINE))
     assert set(tools) <= set(rows)
     assert {rows[name] for name in tools} == {*plugin.RETRIEVERS, "update"}
-    for node in nodes:
-        tool = tools[node["tool"]]
-        assert set(node["arguments"]) <= set(tool.arguments)
-        assert set(tool.required) <= set(node["arguments"])
+    for each in nodes:
+        tool = tools[each["tool"]]
+        assert set(each["arguments"]) <= set(tool.arguments)
+        assert set(tool.required) <= set(each["arguments"])
 
 
 def test_the_server_settings_name_the_profile() -> None:

@@ -16,9 +16,9 @@ import pytest
 import eunoe
 from eunoe.apps.projects import ProjectMemory
 from eunoe.apps.projects.documents import MAX_UNSPLIT_CHARACTERS
-from eunoe.apps.projects.relevance import THRESHOLDS
+from eunoe.apps.projects.memory import THRESHOLDS
 from eunoe.errors import ConflictError, InputError, NotFoundError, ScopeError
-from eunoe.model.choices import RecipeName
+from eunoe.model.arguments import RecipeName
 
 CHILD = Path(__file__).parents[2] / "support" / "project_child.py"
 LOGIN = "Ticket: Login broken. Users were logged out. The clock of the server was wrong; ntp is installed."

@@ -9,9 +9,9 @@ import pytest
 
 import eunoe
 from eunoe.cli.display.output import JsonPage, escape_controls, progress, shorten, write_json
+from eunoe.model.json import json_value
 from eunoe.model.message import Message
 from eunoe.model.scope import Scope
-from eunoe.wire.encoding import json_value
 
 
 def test_lines_and_tabs_are_not_made_visible() -> None:

@@ -17,7 +17,7 @@ from tests.support.mcp_client import ANNA, call, stdio_parameters
 from tests.support.waiting import wait_until
 
 import eunoe
-from eunoe.client.discovery import find_local_server
+from eunoe.net.local_server import find_local_server
 
 pytestmark = pytest.mark.anyio
 

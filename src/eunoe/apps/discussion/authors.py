@@ -13,10 +13,9 @@ from eunoe.errors import EunoeError, LlmError, WorkflowError
 from eunoe.form.summary_answer import PATTERNS
 from eunoe.llm.contract import CutAnswerError, Llm, Prompt
 from eunoe.memory import Memory
-from eunoe.model.lease import Lease
+from eunoe.model.result import Lease
 from eunoe.model.scope import Scope
-from eunoe.text.markup import escape_xml
-from eunoe.text.normalize import fold, replace_surrogates
+from eunoe.text.normalize import escape_xml, fold, replace_surrogates
 from eunoe.text.sentences import split_sentences
 
 RunWorkflow = Callable[[str, Mapping[str, str]], str]

@@ -25,13 +25,12 @@ from eunoe.apps.discussion.model import (
 )
 from eunoe.apps.discussion.settings import ChunkSettings
 from eunoe.memory import Memory
+from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Atom
-from eunoe.model.lease import LeaseStatus
+from eunoe.model.result import LeaseStatus
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 from eunoe.model.turn import SILENT_ROLES
-from eunoe.text.markup import neutralize
-from eunoe.text.normalize import fingerprint
+from eunoe.text.normalize import fingerprint, neutralize
 
 _TOKENS_PER_WORD: Final = 1.35
 _CHARACTERS_PER_TOKEN: Final = 3.5

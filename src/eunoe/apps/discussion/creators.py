@@ -29,15 +29,15 @@ from eunoe.apps.discussion.model import (
 )
 from eunoe.apps.discussion.summary import summary_of
 from eunoe.errors import InputError, LlmError
-from eunoe.form.content_words import content_words, names_and_numbers
-from eunoe.form.memory_keys import find_memory_key
-from eunoe.form.rivals import is_rival
+from eunoe.form.evidence import content_words, names_and_numbers
+from eunoe.form.likeness import is_rival
+from eunoe.form.statements import find_memory_key
 from eunoe.memory import Memory
 from eunoe.model.atom import EXTRACTIVE
 from eunoe.model.scope import Scope
 from eunoe.text.analyzer import word_cache
 from eunoe.text.languages import detect_language
-from eunoe.text.markup import neutralize
+from eunoe.text.normalize import neutralize
 
 _SEPARATOR: Final = "\n--------------\n"
 """Between memories in a workflow's inputs."""

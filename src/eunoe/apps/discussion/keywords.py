@@ -20,9 +20,8 @@ from eunoe.apps.discussion.scope import discussion_key
 from eunoe.apps.discussion.texts import RULE, escape_memory
 from eunoe.errors import EmbedderError, InputError
 from eunoe.memory import Memory
+from eunoe.model.arguments import check_count, check_flag, show, utc_now
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
-from eunoe.model.validation import check_count, check_flag, show
 from eunoe.text.analyzer import character_pairs, split_token, stem, terms_of_each
 from eunoe.text.languages import ENGLISH, detect_language, is_stop_word
 from eunoe.text.normalize import fold

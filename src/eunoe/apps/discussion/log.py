@@ -18,11 +18,10 @@ from eunoe.apps.discussion.model import LogMessage
 from eunoe.apps.discussion.scope import take_tag
 from eunoe.errors import InputError
 from eunoe.memory import Memory
-from eunoe.model.chat_order import AFTER, in_order
+from eunoe.model.arguments import parse_optional_time
 from eunoe.model.message import Message, parse_message
 from eunoe.model.scope import Scope, ScopeLike
-from eunoe.model.time import parse_optional_time
-from eunoe.model.turn import FORMER, SILENT_ROLES
+from eunoe.model.turn import AFTER, FORMER, SILENT_ROLES, in_order
 from eunoe.text.normalize import replace_surrogates
 
 _FIELDS: Final = "fields"

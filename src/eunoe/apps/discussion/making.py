@@ -36,10 +36,10 @@ from eunoe.apps.discussion.model import (
 from eunoe.apps.discussion.settings import AuthorSettings, ChunkSettings, DiscussionSettings
 from eunoe.errors import ConflictError, EunoeError, InputError, StoreError
 from eunoe.memory import Memory
+from eunoe.model.arguments import utc_now
 from eunoe.model.atom import AUTHOR, EXTRACTIVE, Atom
-from eunoe.model.lease import LeaseStatus
+from eunoe.model.result import LeaseStatus
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 from eunoe.text.normalize import fingerprint, one_line
 
 Progress = Callable[[str, int, int], None]

@@ -14,10 +14,9 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from eunoe.memory import Memory
+from eunoe.model.arguments import ATOM_KINDS, utc_now
 from eunoe.model.atom import Atom
-from eunoe.model.choices import ATOM_KINDS
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 
 MemoryKind = str
 """What a chunk can become: the label of its atoms. Other packages may add kinds of their own."""

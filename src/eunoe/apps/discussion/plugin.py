@@ -27,7 +27,7 @@ from eunoe.apps.discussion.workflow.models import ANY, ModelMap, Preset
 from eunoe.apps.discussion.workflow.run import author_sources
 from eunoe.errors import ClosedError, EunoeError, InputError, MissingStoreError, ReplacedStoreError
 from eunoe.memory import Memory
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 PLUGIN_SETTINGS: Final = replace(DEFAULT_SETTINGS, memory_kinds=(CHUNK_MEMORY, KEYWORD_MEMORY))
 """Where no file says otherwise both kinds are made, since a workflow may search the one and read the other."""

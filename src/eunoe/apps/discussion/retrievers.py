@@ -22,10 +22,10 @@ from eunoe.apps.discussion.state_document import StateDocument
 from eunoe.apps.discussion.summary import current_summary, new_since_summary
 from eunoe.apps.discussion.texts import ALL, CHUNK_BREAK, RULE, Retrieval, escape_memory, fit
 from eunoe.memory import Memory
-from eunoe.model.hit import Hit
+from eunoe.model.arguments import check_count
 from eunoe.model.message import Message
+from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.model.validation import check_count
 
 NO_ID: Final = "Cannot perform VectorMemorySearch without a discussionId."
 NO_MATCH: Final = "No relevant memories found in the vector database for the given keywords."

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from eunoe.errors import InputError
 from eunoe.memory import Memory
+from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
-from eunoe.model.validation import show
 
 DEFAULT_USER: Final = "default"
 """Whose discussions they are where a program has one user and does not name them."""

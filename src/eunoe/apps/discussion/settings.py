@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, MemoryKind
 from eunoe.errors import InputError
-from eunoe.model.validation import check_count, check_flag, check_text, show
+from eunoe.model.arguments import check_count, check_flag, check_text, show
 
 T = TypeVar("T")
 _TYPE_NAMES: Final = {

@@ -30,10 +30,10 @@ from eunoe.apps.discussion.model import (
 from eunoe.apps.discussion.settings import StateDocumentSettings
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.memory import Memory
+from eunoe.model.arguments import utc_now
 from eunoe.model.atom import AUTHOR, EXTRACTIVE, Atom
-from eunoe.model.lease import Lease
+from eunoe.model.result import Lease
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 
 LEASE: Final = "state_document"
 """The name of its lease. If the last attempt failed, the lease says why."""

@@ -18,7 +18,7 @@ from eunoe.apps.discussion.model import ChunkMemory, chunk_memories
 from eunoe.apps.discussion.settings import SummarySettings
 from eunoe.errors import ConflictError
 from eunoe.memory import Memory
-from eunoe.model.lease import Lease
+from eunoe.model.result import Lease
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Revision
 

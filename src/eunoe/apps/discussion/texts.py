@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from eunoe.model.turn import SILENT_ROLES
-from eunoe.text.markup import neutralize
-from eunoe.text.tokens import token_count
+from eunoe.text.normalize import neutralize
+from eunoe.text.sentences import token_count
 
 CHUNK_BREAK: Final = "--ChunkBreak--"
 """What stands between chunk memories."""

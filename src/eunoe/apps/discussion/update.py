@@ -24,8 +24,7 @@ from eunoe.apps.discussion.state_document import StateDocument
 from eunoe.errors import ConflictError, InputError, LlmError, StoreBusyError, WorkflowError
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
-from eunoe.model.lease import LeaseStatus
-from eunoe.model.report import ForgetReport
+from eunoe.model.result import ForgetReport, LeaseStatus
 from eunoe.model.scope import Scope
 
 T = TypeVar("T")

@@ -7,9 +7,8 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from eunoe.errors import InputError
-from eunoe.model.atom import MEMORY_KEY
-from eunoe.model.record import Item, Record
-from eunoe.model.validation import check_name, check_text
+from eunoe.model.arguments import check_name, check_text
+from eunoe.model.atom import MEMORY_KEY, Item, Record
 
 MAX_UNSPLIT_CHARACTERS: Final = 8_000
 """A longer document is kept in parts: words and names that stand pages apart do not belong together."""

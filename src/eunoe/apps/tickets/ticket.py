@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from eunoe.apps.tickets.redaction import REDACTED, redact
 from eunoe.errors import InputError
-from eunoe.model.validation import check_path, check_text
+from eunoe.model.arguments import check_path, check_text
 
 _MAX_ID_CHARACTERS: Final = 200
 _MAX_TITLE_CHARACTERS: Final = 1000

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import NamedTuple, Protocol, TextIO
 
-from eunoe.wire.encoding import json_value
+from eunoe.model.json import json_value
 
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb]")
 """Those of the terminal, and those that change the order in which a line is read."""

@@ -4,11 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from eunoe.model.atom import WORTH, Atom
-from eunoe.model.graph import Mention
-from eunoe.model.hit import Hit
+from eunoe.model.atom import WORTH, Atom, Item
 from eunoe.model.message import Message
-from eunoe.model.record import Item
+from eunoe.model.result import Hit, Mention
 from eunoe.model.scope import Scope
 
 _REASONS = {

@@ -14,16 +14,13 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from eunoe.errors import InputError
+from eunoe.hosts.common import Problems
 from eunoe.hosts.mongo_export import object_id_time, read_time, read_values, unwrap
-from eunoe.hosts.problems import Problems
 from eunoe.memory import AsyncMemory, Memory
-from eunoe.model.atom import parse_atom
-from eunoe.model.choices import AtomKind
+from eunoe.model.arguments import AtomKind, check_text, utc_now
+from eunoe.model.atom import parse_atom, source_name
 from eunoe.model.scope import Scope
-from eunoe.model.settings import Settings
-from eunoe.model.source import source_name
-from eunoe.model.time import utc_now
-from eunoe.model.validation import check_text
+from eunoe.model.stream import Settings
 
 LineKind = Literal["settings", "summary", "fact", "observation"]
 

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 import eunoe
-from eunoe.client.discovery import LocalServer, find_local_server
+from eunoe.net.local_server import LocalServer, find_local_server
 
 if TYPE_CHECKING:
     from eunoe.memory import Memory

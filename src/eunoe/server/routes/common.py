@@ -11,11 +11,11 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from eunoe.errors import InputError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
+from eunoe.model.json import json_value
 from eunoe.server.access import Caller
-from eunoe.server.middleware.path_segments import unescape_segment
+from eunoe.server.middleware import unescape_segment
 from eunoe.server.services import Services
-from eunoe.wire.encoding import json_value
 
 T = TypeVar("T")
 

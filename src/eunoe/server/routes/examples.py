@@ -6,26 +6,30 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from eunoe.model.atom import Atom
-from eunoe.model.context import Context
-from eunoe.model.graph import Entity, GraphSize, Link, Mention, Neighbourhood, Relation
-from eunoe.model.hit import Reason
+from eunoe.model.json import json_value
 from eunoe.model.message import Message
-from eunoe.model.report import (
+from eunoe.model.result import (
     BackupReport,
     CheckReport,
+    Context,
+    Entity,
     ForgetReport,
     FormReport,
     GraphReport,
+    GraphSize,
     ImportReport,
+    Link,
     LlmReport,
+    Mention,
     ModelCall,
+    Neighbourhood,
+    Reason,
     Receipt,
+    Relation,
     RetentionReport,
 )
 from eunoe.model.scope import Scope
-from eunoe.model.settings import Settings
-from eunoe.model.stream import Revision, Stream
-from eunoe.wire.encoding import json_value
+from eunoe.model.stream import Revision, Settings, Stream
 
 _TIME: Final = datetime(2026, 5, 7, 18, 30, tzinfo=UTC)
 _ANNA: Final = Scope(user="anna")

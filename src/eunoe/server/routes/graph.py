@@ -7,11 +7,10 @@ from pydantic import Field
 from starlette.responses import Response
 
 from eunoe.errors import LlmError
-from eunoe.model.graph import GraphSize, Neighbourhood
-from eunoe.model.report import GraphReport
+from eunoe.model.result import GraphReport, GraphSize, Neighbourhood
 from eunoe.server.problems import NoLlmError
+from eunoe.server.requests import json_router
 from eunoe.server.routes.common import Body, CallerParam, ExactField, ScopeField, ScopeQuery, reply
-from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
 router = json_router("graph")

@@ -17,9 +17,8 @@ from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hi
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from eunoe.model.atom import Atom
-from eunoe.model.hit import Hit, Reason
 from eunoe.model.message import Message
-from eunoe.model.report import Receipt
+from eunoe.model.result import Hit, Reason, Receipt
 from eunoe.model.scope import Scope
 
 PROBLEM: Final = "Problem"

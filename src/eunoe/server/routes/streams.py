@@ -7,11 +7,10 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from eunoe.errors import InputError
-from eunoe.model.report import RetentionReport
-from eunoe.model.settings import Settings
-from eunoe.model.stream import Stream
+from eunoe.model.result import RetentionReport
+from eunoe.model.stream import Settings, Stream
+from eunoe.server.requests import json_router
 from eunoe.server.routes.common import Body, CallerParam, ExactField, IdParam, KeysQuery, ScopeField, page_of, reply
-from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
 router = json_router("streams")

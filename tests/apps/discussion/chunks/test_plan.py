@@ -11,7 +11,7 @@ from eunoe.apps.discussion.chunks import ChunkPlan, ChunkRecord, Cutting, Record
 from eunoe.apps.discussion.model import Chunk, LogMessage
 from eunoe.apps.discussion.settings import ChunkSettings
 from eunoe.model.atom import Atom
-from eunoe.model.lease import LeaseStatus
+from eunoe.model.result import LeaseStatus
 
 KIND = "chunk_memory"
 START = datetime(2024, 5, 1, tzinfo=UTC)

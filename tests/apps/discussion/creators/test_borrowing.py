@@ -13,8 +13,7 @@ from eunoe.apps.discussion import Discussion, DiscussionSettings
 from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, chunk_memories, keyword_memories
 from eunoe.apps.discussion.settings import AuthorSettings, ChunkSettings, SummarySettings
 from eunoe.apps.discussion.summary import current_summary
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 
 SIZE = ChunkSettings(messages=2)

@@ -10,8 +10,7 @@ from eunoe.apps.discussion.model import chunk_memories
 from eunoe.apps.discussion.settings import StateDocumentSettings
 from eunoe.apps.discussion.state_document import StateDocument
 from eunoe.apps.discussion.summary import current_summary, new_since_summary
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 
 SETTINGS = DiscussionSettings(state_document=StateDocumentSettings(is_on=True))

@@ -17,7 +17,7 @@ from eunoe.apps.discussion.summary import (
     write_summary,
 )
 from eunoe.errors import InputError, LlmError
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 from eunoe.memory import Memory
 
 EACH = SummarySettings(least_memories=1, most_memories=1)

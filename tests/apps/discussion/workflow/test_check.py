@@ -9,7 +9,7 @@ from tests.apps.discussion.workflow.conftest import Write
 from eunoe.apps.discussion.settings import AuthorSettings, ChunkSettings, DiscussionSettings, UserSettings
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow
 from eunoe.apps.discussion.workflow.check import check_workflow
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 
 MODELS = ModelMap(
     endpoints={"Thinker": "openai:x@http://127.0.0.1:1/v1", "Nonsense": "gibberish"}, default=ScriptedLlm([])

@@ -17,9 +17,8 @@ from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, node
 from eunoe.apps.discussion.workflow.node import NODE_TYPES, NodeCall
 from eunoe.apps.discussion.workflow.run import NodeFailure
 from eunoe.errors import WorkflowError
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
-from eunoe.model.time import utc_now
+from eunoe.llm.contract import Prompt, ScriptedLlm
+from eunoe.model.arguments import utc_now
 
 
 def say(text: str, **fields: Any) -> dict[str, Any]:

@@ -16,8 +16,7 @@ from typing import Any, Final, NamedTuple
 from eunoe.apps.discussion.files.layout import Layout, digest, parse_json
 from eunoe.apps.discussion.model import KeywordMemory
 from eunoe.errors import InputError, StoreBusyError
-from eunoe.model.time import parse_time
-from eunoe.model.validation import check_metadata
+from eunoe.model.arguments import check_metadata, parse_time
 
 _COMPANIONS: Final = ("", "-wal", "-journal")
 _ATTEMPTS: Final = 5

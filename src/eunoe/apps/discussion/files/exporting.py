@@ -28,7 +28,6 @@ from eunoe.apps.discussion.files.layout import (
     part_paths,
     read_content,
     user_folder,
-    write_content,
 )
 from eunoe.apps.discussion.log import DiscussionLog
 from eunoe.apps.discussion.model import ChunkMemory, chunk_memories, keyword_memories
@@ -36,9 +35,10 @@ from eunoe.apps.discussion.scope import DEFAULT_USER, discussion_ids, discussion
 from eunoe.apps.discussion.state_document import StateDocument
 from eunoe.apps.discussion.summary import current_summary, new_since_summary
 from eunoe.errors import ConflictError, InputError, NotFoundError
+from eunoe.files import write_file
 from eunoe.memory import Memory
+from eunoe.model.arguments import check_choice
 from eunoe.model.scope import Scope
-from eunoe.model.validation import check_choice
 
 _USER: Final = "user"
 """The key under which the small file names whose they are."""
@@ -123,7 +123,7 @@ def _write(memory: Memory, scope: Scope, root: Path, layout: Layout, key: FileKe
         # Noted before and after, so that after a kill what was written halfway is no file of somebody else's.
         _write_known(paths["written"], scope, {part: [*known.get(part, ()), each] for part, each in wanted.items()})
     for part in (each for each in changed if each != "database"):
-        write_content(paths[part], key.encrypt(texts[part]) if key else texts[part])
+        write_file(paths[part], key.encrypt(texts[part]) if key else texts[part])
     for part in gone:
         paths[part].unlink(missing_ok=True)
     if "database" in wanted:
@@ -196,4 +196,4 @@ def _read_known(path: Path) -> dict[str, Any]:
 def _write_known(path: Path, scope: Scope, digests: Mapping[Part, list[str]]) -> None:
     content = json.dumps({**digests, _USER: scope["user"]}, indent=4, sort_keys=True).encode()
     if not path.exists() or path.read_bytes() != content:
-        write_content(path, content)
+        write_file(path, content)

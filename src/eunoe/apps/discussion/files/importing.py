@@ -46,9 +46,9 @@ from eunoe.apps.discussion.state_document import StateDocument, current_facts
 from eunoe.apps.discussion.summary import current_summary, new_since_summary
 from eunoe.errors import ConflictError, EunoeError, InputError
 from eunoe.memory import Memory
+from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
-from eunoe.model.time import utc_now
 
 M = TypeVar("M", ChunkMemory, KeywordMemory)
 IMPORT: Final = "import"

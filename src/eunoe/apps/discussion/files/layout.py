@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import pbkdf2_hmac, sha256
 from pathlib import Path
@@ -16,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from eunoe.apps.discussion.scope import DEFAULT_USER
 from eunoe.errors import InputError, MissingPackageError
-from eunoe.model.validation import check_text
+from eunoe.model.arguments import check_text
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
@@ -301,22 +298,3 @@ def format_blocks(blocks: Iterable[TextBlock], layout: Layout, is_ascii: bool) -
 def digest(content: str | bytes) -> str:
     """By which a text or the content of a file is recognised."""
     return sha256(content.encode() if isinstance(content, str) else content).hexdigest()
-
-
-def write_content(path: Path, content: bytes) -> None:
-    """Put a file in place at once, with the permissions of the one that was there; else only its owner reads it."""
-    path = path.resolve()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileNotFoundError):
-            os.chmod(draft, path.stat().st_mode & 0o7777)
-        os.replace(draft, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(draft)
-        raise

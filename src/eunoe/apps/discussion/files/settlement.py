@@ -19,8 +19,8 @@ from eunoe.apps.discussion.model import (
 )
 from eunoe.errors import ConflictError, InputError
 from eunoe.memory import Memory
+from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
-from eunoe.model.validation import show
 
 _IDS_KEPT: Final = 50
 """So many of the last messages are noted: if some of them are edited later, one of the others still says where."""

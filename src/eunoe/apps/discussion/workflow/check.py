@@ -27,7 +27,7 @@ from eunoe.apps.discussion.workflow.texts import (
     variable_text,
 )
 from eunoe.errors import EunoeError, WorkflowError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 _MAKER: Final = "QualityMemory"
 _READERS: Final = frozenset(("RecentMemory", "FullChatSummary"))

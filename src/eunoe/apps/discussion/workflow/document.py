@@ -13,7 +13,7 @@ from eunoe.apps.discussion.files import FileKey, Layout
 from eunoe.apps.discussion.settings import DEFAULT_SETTINGS, DiscussionSettings, UserSettings
 from eunoe.apps.discussion.workflow.models import ModelMap
 from eunoe.errors import WorkflowError
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 _SUFFIX: Final = ".json"
 _MAX_FILE_BYTES: Final = 10_000_000

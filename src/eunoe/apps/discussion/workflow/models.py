@@ -11,7 +11,7 @@ from typing import Any, Final
 from eunoe.errors import InputError, LlmError, WorkflowError
 from eunoe.llm import check_model_spec, load_llm
 from eunoe.llm.contract import Llm, Prompt, Reply
-from eunoe.model.validation import show
+from eunoe.model.arguments import show
 
 ANY: Final = "*"
 """Stands for every name that the map does not have."""

@@ -18,8 +18,8 @@ from eunoe.apps.discussion.workflow.document import Environment, NodeTrace
 from eunoe.apps.discussion.workflow.texts import COUNT_KEYS, ChatMessage, count_problem
 from eunoe.errors import InputError, LlmError, WorkflowError
 from eunoe.llm.contract import CutAnswerError, Llm, Prompt, Reply
-from eunoe.model.validation import show
-from eunoe.text.tokens import token_count
+from eunoe.model.arguments import show
+from eunoe.text.sentences import token_count
 
 if TYPE_CHECKING:
     from eunoe.apps.discussion.workflow.run import Run

@@ -9,8 +9,8 @@ from eunoe.apps.discussion.workflow.node import MODEL_KEYS, NodeCall, key_proble
 from eunoe.apps.discussion.workflow.texts import COUNT_KEYS, conversation, plain_text, system_text, transcript
 from eunoe.errors import AccessError, WorkflowError
 from eunoe.memory import Memory
+from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
-from eunoe.model.validation import show
 
 _LAST_MESSAGES_KEY: Final = "lastMessagesToSendInsteadOfPrompt"
 _LAST_MESSAGES: Final = 5

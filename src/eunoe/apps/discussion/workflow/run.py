@@ -21,9 +21,9 @@ from eunoe.apps.discussion.workflow.texts import ChatMessage, Values, read_messa
 from eunoe.errors import ConflictError, EunoeError, InputError, LlmError, WorkflowError
 from eunoe.llm.contract import Llm
 from eunoe.memory import Memory
+from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
-from eunoe.model.validation import show
-from eunoe.text.ages import describe_age
+from eunoe.text.dates import describe_age
 
 _logger = logging.getLogger(__name__)
 Respond = Callable[[str], None]

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from eunoe.apps.discussion.texts import message_text, turns
 from eunoe.apps.discussion.workflow.document import node_ids
 from eunoe.errors import InputError, MissingPackageError, WorkflowError
+from eunoe.model.arguments import show
 from eunoe.model.turn import SILENT_ROLES
-from eunoe.model.validation import show
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 if TYPE_CHECKING:
     from jinja2.sandbox import SandboxedEnvironment

@@ -10,7 +10,7 @@ import eunoe
 from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.apps.discussion.workflow import Environment, Workflow, run_workflow
 from eunoe.errors import WorkflowError
-from eunoe.model.time import utc_now
+from eunoe.model.arguments import utc_now
 
 LOCK = {"type": "WorkflowLock", "workflowLockId": "memories"}
 

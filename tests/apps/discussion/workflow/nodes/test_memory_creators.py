@@ -13,8 +13,7 @@ from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.apps.discussion.settings import DiscussionSettings, UserSettings
 from eunoe.apps.discussion.summary import current_summary, new_since_summary
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, WorkflowResult, run_workflow
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 
 SCOPE = discussion_scope("trip")
 CHAT = [{"role": "user", "content": f"My city number {number} is Rome{number}."} for number in range(33)]

@@ -1,1 +1,0 @@
-"""Nouns as JSON: what the command line prints, what the server sends and what a client reads."""
