@@ -235,12 +235,6 @@ def test_without_an_id_no_store_is_made(cli: Cli, folder: Path) -> None:
     assert not store.exists()
 
 
-def test_a_workflow_that_only_reads_makes_no_store(cli: Cli, folder: Path) -> None:
-    nodes = [{"type": "VectorMemorySearch", "input": "peanuts"}, {"type": "GetCurrentSummaryFromFile"}]
-    options = ["--discussion", "trip", "--prompt", "hi", "--store", folder / "none.db"]
-    result = cli("workflow", "run", write(folder, "main", nodes), *options)
-    assert (result.code, result.out, "empty text" in result.err) == (0, "", True)
-    assert [path.name for path in folder.iterdir()] == ["main.json"]
 
 
 @pytest.mark.parametrize("type", ["QualityMemory", "RecentMemory", "WorkflowLock"])
@@ -255,15 +249,5 @@ def test_a_workflow_that_writes_makes_the_store(cli: Cli, folder: Path, type: st
     assert len(kept) == (0 if type == "WorkflowLock" else 12)
 
 
-def test_a_node_type_that_writes_without_saying_so_is_refused_where_there_is_no_store(cli: Cli, folder: Path) -> None:
-    (folder / "writer.py").write_text(WRITER)
-    main = write(folder, "main", [{"type": "Writer"}])
-    options = ["--discussion", "trip", "--plugin", folder / "writer.py"]
-    try:
-        result = cli("workflow", "run", main, *options, "--store", folder / "none.db")
-        assert (result.code, "node 1 (Writer)" in result.err) == (1, True)
-        assert cli("workflow", "run", main, *options).out.strip()
-    finally:
-        del NODE_TYPES["Writer"]
 
 
