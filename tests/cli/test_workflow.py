@@ -235,8 +235,6 @@ def test_without_an_id_no_store_is_made(cli: Cli, folder: Path) -> None:
     assert not store.exists()
 
 
-
-
 @pytest.mark.parametrize("type", ["QualityMemory", "RecentMemory", "WorkflowLock"])
 def test_a_workflow_that_writes_makes_the_store(cli: Cli, folder: Path, type: str) -> None:
     chat = write(folder, "chat", [{"role": "user", "content": f"Turn {number}"} for number in range(12)])
@@ -247,7 +245,3 @@ def test_a_workflow_that_writes_makes_the_store(cli: Cli, folder: Path, type: st
     assert (result.code, "Turn 0" in result.out) == (0, type != "WorkflowLock")
     kept = cli("list", "discussion=trip/user=default", "--kind", "message", "--json", "--store", store).items
     assert len(kept) == (0 if type == "WorkflowLock" else 12)
-
-
-
-
