@@ -185,6 +185,7 @@ _SKIN_TONES: Final = frozenset("\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3
 _DECORATIONS: Final = frozenset("|~¦")
 _NOT_A_LETTER: Final = re.compile(rf"[^\w{MARKS}]")
 _BARE_WORD: Final = re.compile(r"[^\W_]+[+#%]*|[$€£¥=<>]|(?<!\w)-(?=\d)")
+_EDGES: Final = " \t\n.,;:!\"'`“”‘’«»()[]"
 
 
 def look_alike_form(text: str) -> str:
@@ -213,7 +214,7 @@ def meaningful_signs(text: str) -> list[str]:
 def bare_form(text: str) -> str:
     """Return the bare letters and digits of a text, whatever signs stand around and on them.
 
-    It finds leaks in any spelling.
+    It finds leaks in any spelling, and what older stores kept tombstones of. These hold as long as it stays as it is.
 
     >>> bare_form("Anna likes 🍎!") == bare_form("ÄNNA likes")
     True
@@ -226,7 +227,14 @@ def bare_form(text: str) -> str:
             sign for sign in decomposed if unicodedata.category(sign) != "Cf" and not "\u0300" <= sign <= "\u036f"
         )
         plain = visible.casefold().translate(_LETTERS)
-    return " ".join(_BARE_WORD.findall(plain)) or normalize(text)
+    return " ".join(_BARE_WORD.findall(plain)) or former_normal_form(text)
+
+
+def former_normal_form(text: str) -> str:
+    """Return a text as atoms were compared in stores of the schemas before 6."""
+    composed = text if text.isascii() else normalize_form("NFC", text)
+    joined = " ".join(composed.casefold().split())
+    return joined.strip(_EDGES) or joined or text
 
 
 def _words_and_signs(text: str) -> Iterator[str]:
