@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eunoe.form.evidence import content_words, covered_share, kept_share, language_or_script, names_and_numbers
+from eunoe.form.evidence import content_words, covered_share, kept_share, names_and_numbers
 
 OLD = (
     "Anna is a nurse who lives in Turin with her sister Lea. She prefers short answers and dislikes small talk. She is "
@@ -60,12 +60,6 @@ def test_how_often_a_word_comes_counts_for_nothing() -> None:
     assert covered_share("tea " * 500 + "lorem ipsum dolor", ["Anna likes tea."]) == 0.25
 
 
-def test_a_text_without_words_lacks_nothing() -> None:
-    assert covered_share("", ["Anna"]) == covered_share("the and of", ["Anna"]) == 1.0
-    assert covered_share("Anna", []) == 0.0
-    assert covered_share("42", ["42"]) == 1.0
-
-
 def test_stems_are_found_in_a_text_of_two_languages() -> None:
     assert (
         covered_share("She paints houses.", ["Sie malt gern und oft, und die Bilder sind gut.", "She painted a house."])
@@ -91,9 +85,3 @@ def test_names_and_numbers_are_told_from_words_that_begin_a_sentence() -> None:
     assert "then" not in names_and_numbers("Then Bob went.")
     assert "the" not in names_and_numbers("He went. The end.")
     assert content_words("我喜欢茶。") >= {"茶", "喜欢"}
-
-
-def test_scripts_without_spaces_are_told_apart() -> None:
-    assert language_or_script("我喜欢茶。") == language_or_script("アンナは京都に住んでいます。") == -1
-    assert language_or_script("Anna likes tea, the green one.") == 0
-    assert language_or_script("Anna mag Tee und auch den grünen.") > 0

@@ -65,14 +65,6 @@ def test_plain_turns_have_their_kinds(model: KindModel, encoder: Encoder) -> Non
     assert min(kept) > max(each.keep for each in judgements if each.kind not in KEPT_KINDS)
 
 
-def test_probabilities_are_shares_of_one(model: KindModel, encoder: Encoder) -> None:
-    for each in judge(model, encoder, TURNS):
-        assert tuple(each.probabilities) == TURN_KINDS
-        assert sum(each.probabilities.values()) == pytest.approx(1, abs=1e-5)
-        assert each.probabilities[each.kind] == max(each.probabilities.values())
-        assert 0 <= each.keep <= 1
-
-
 def test_a_turn_is_judged_alike_in_any_batch(model: KindModel, encoder: Encoder) -> None:
     together = judge(model, encoder, TURNS * 40)
     assert together[: len(TURNS)] == [judge(model, encoder, [turn])[0] for turn in TURNS]
@@ -97,11 +89,6 @@ def test_without_a_vector_there_is_no_judgement(model: KindModel, encoder: Encod
     judged = model.judge([first._replace(vector=None), second, empty])
     assert [each is None for each in judged] == [True, False, True]
     assert model.judge([]) == []
-
-
-def test_a_turn_before_without_a_vector_is_left_out(model: KindModel, encoder: Encoder) -> None:
-    (turn,) = inputs(encoder, TURNS[3:4])
-    assert model.judge([turn._replace(vector_before=None)]) == model.judge([turn])
 
 
 @pytest.mark.parametrize("text", STRANGE_TEXTS)

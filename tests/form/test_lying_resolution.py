@@ -57,10 +57,6 @@ NUMBERS = count()
 LIES = list(product(SENTENCES, WAYS))
 
 
-def test_there_are_a_hundred_lies():
-    assert len(LIES) == 100
-
-
 @pytest.fixture(scope="module")
 def anna(tmp_path_factory):
     path = tmp_path_factory.mktemp("lies") / "memory.db"

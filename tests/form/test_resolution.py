@@ -15,7 +15,6 @@ from tests.support.records import stream_of
 
 import eunoe
 from eunoe.form.chunk import Proposal
-from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.turn import Turn
 from eunoe.records.insertion import VectorBatch, pack_vectors
@@ -185,21 +184,6 @@ def test_what_comes_late_is_history_and_overrides_nothing(conversation):
     assert [hit.text for hit in found] == ["Anna lives in Bern."]
 
 
-def test_late_words_that_stand_in_the_history_are_not_repeated(conversation):
-    conversation.resolve(home("Paris", 2))
-    [rome] = conversation.resolve(home("Rome", 10)).stored
-    report = conversation.resolve(home("Paris", 3))
-    assert (report.stored, report.merged) == ((), 1)
-    assert len(conversation.memory.history(ANNA, rome)) == 2
-
-
-def test_what_was_said_again_since_is_not_overridden_by_what_was_said_between(conversation):
-    conversation.resolve(home("Paris", 2))
-    conversation.resolve(home("Paris", 9))
-    conversation.resolve(home("Rome", 5))
-    assert list(conversation.open_atoms()) == ["Anna lives in Paris."]
-
-
 CITIES = ("Paris", "Rome", "Bern")
 
 
@@ -280,12 +264,6 @@ def test_an_unrelated_sentence_replaces_nothing(conversation):
     assert (report.superseded, len(conversation.open_atoms())) == (0, 4)
 
 
-def test_what_is_plainly_the_same_thing_is_closed_whatever_the_model_was_shown(conversation):
-    conversation.resolve(propose("Anna lives in Turin.", 0, key="anna/home"))
-    assert conversation.resolve(propose("Anna moved to Rome.", 5, key="anna/home")).superseded == 1
-    assert list(conversation.open_atoms()) == ["Anna moved to Rome."]
-
-
 def test_what_else_a_closed_memory_says_stays_with_a_mark(conversation):
     with_eva = "Anna: I live in Turin with my wife Eva."
     rules = {"key": "anna/home", "author": "extractive", "people": ("Anna",)}
@@ -322,13 +300,6 @@ def test_a_mark_that_was_forgotten_does_not_come_back(conversation):
     conversation.memory.forget(ANNA, ids=[marked.id])
     conversation.resolve(home("Turin with her wife Eva", 2))
     assert list(conversation.open_atoms()) == ["Anna lives in Rome."]
-
-
-def test_a_late_memory_keeps_what_else_it_says(conversation):
-    conversation.resolve(home("Rome", 9))
-    conversation.resolve(home("Turin with her wife Eva", 2))
-    marked = "Anna lives in Turin with her wife Eva. (until 2024-05-10)"
-    assert set(conversation.open_atoms()) == {"Anna lives in Rome.", marked}
 
 
 def test_words_that_are_known_leave_what_else_the_older_say(conversation):
@@ -410,17 +381,6 @@ def test_forgetting_what_was_said_once_leaves_what_was_said_at_other_times(conve
     assert before.valid_to == after.valid_from == DAY + timedelta(days=5)
 
 
-def test_forgetting_the_last_value_brings_the_one_before_back(conversation):
-    conversation.resolve(home("Paris", 1))
-    conversation.resolve(home("Rome", 5))
-    conversation.memory.forget(TALK, ids=["m5"])
-    [paris] = conversation.open_atoms().values()
-    assert (paris.text, paris.valid_to, paris.superseded_by) == ("Anna lives in Paris.", None, "")
-    assert conversation.memory.history(ANNA, paris.id) == [paris]
-    assert [hit.text for hit in conversation.memory.recall(ANNA, "Where does Anna live?")] == ["Anna lives in Paris."]
-    assert conversation.resolve(home("Rome", 7)).refused == 1
-
-
 def test_forgetting_what_replaced_several_opens_them_again(conversation):
     stored = conversation.resolve(
         home("Paris", 0), propose("Anna is based in Bern.", 1), propose("Anna lived in Oslo.", 2)
@@ -474,22 +434,6 @@ def test_merged_and_superseded_observations_stay_absorbed(conversation):
     with conversation.store.reading():
         assert conversation.store.load(Absorption, stream=stream) == [Absorption(stream, paris, 1)]
         assert [record.id for record in unabsorbed(conversation.store, stream)] == [rome]
-
-
-def test_no_proposals_change_nothing(conversation):
-    assert conversation.resolve() == FormReport()
-    assert conversation.memory.scopes() == [TALK]
-
-
-def test_a_step_that_is_undone_leaves_nothing(conversation):
-    def fail():
-        with conversation.store.writing():
-            conversation.resolver().resolve([home("Rome", 1)], {})
-            raise RuntimeError("killed")
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert conversation.open_atoms() == {}
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)

@@ -61,11 +61,6 @@ def test_a_wish_for_one_answer_does_not_bind(reader: TurnReader, text: str) -> N
     assert kept(reading) == []
 
 
-def test_a_choice_that_was_asked_for_is_no_instruction(reader: TurnReader) -> None:
-    reading = reader.read(to_assistant("Which would you like first, the table or the verbs?", "Verbs."))[-1]
-    assert all(sentence.kind != "instruction" for sentence in reading.sentences)
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -128,11 +123,6 @@ def test_a_turn_that_speaks_of_what_it_does_not_name_is_worth_less(reader: TurnR
         reader.read(to_friend("Nice!", text))[-1] for text in ("I took it in May.", "I took a job in May.")
     )
     assert max(sentence.worth for sentence in unclear.sentences) < max(sentence.worth for sentence in clear.sentences)
-
-
-def test_an_instruction_may_be_put_as_a_question(reader: TurnReader) -> None:
-    (reading,) = reader.read(to_assistant("Shopping lists, could you always put them in the order of the shop?"))
-    assert [sentence.kind for sentence in kept(reading)] == ["instruction"]
 
 
 def test_a_turn_is_read_alike_alone_and_among_many(reader: TurnReader) -> None:
