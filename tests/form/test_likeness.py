@@ -1,4 +1,4 @@
-"""Which statements say the same, which give another value to the same thing, and which only share a word or a category."""
+"""Which statements say the same, which give another value to the same thing, and which only share a word."""
 
 from __future__ import annotations
 

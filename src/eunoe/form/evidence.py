@@ -235,7 +235,7 @@ def _digit_values(digits: str) -> frozenset[str]:
     values = {digits}
     if _NUMBERS.thousands.fullmatch(digits):
         values.add(digits.replace(",", "").replace(".", ""))
-    if digits.count(",") + digits.count(".") == 1 and ":" not in digits:
+    if digits.count(",") + digits.count(".") == 1 and digits.replace(",", "").replace(".", "").isdecimal():
         values.add(_number_text(float(digits.replace(",", "."))))
     return frozenset(values)
 
