@@ -489,7 +489,7 @@ def _form_result(report: FormReport) -> Mapping[str, Any] | None:
 def _embed(memory: Memory, job: Job, progress: Progress) -> Mapping[str, Any] | None:
     model = job.options.get("model")
     status = memory.status()
-    if model is None and not status.unembedded and not status.reembedding:
+    if model is None and not status.unembedded:
         return None
     made = memory.admin.reembed(model, progress=progress)
     return {"vectors": made} if made else None

@@ -138,7 +138,6 @@ class _StoreCollector(Collector):
             ("eunoe_scopes", "Scopes that hold something.", status.scopes),
             ("eunoe_due_messages", "Messages not yet turned into memories.", status.due_messages),
             ("eunoe_unembedded", "Items without any vector, which is still to be made.", status.unembedded),
-            ("eunoe_outdated", "Items whose vector is by a replaced model and is made anew.", _outdated(status)),
             ("eunoe_store_bytes", "Size of the store on disk.", status.bytes),
             ("eunoe_index_cache_bytes", "Memory that indexes take.", status.cached_bytes),
         ):
@@ -154,10 +153,6 @@ class _StoreCollector(Collector):
             if self._status is None or monotonic() - self._looked > _STATUS_SECONDS:
                 self._status, self._looked = self._find_status(), monotonic()
             return self._status
-
-
-def _outdated(status: Status) -> int:
-    return status.reembedding.total - status.reembedding.done if status.reembedding else 0
 
 
 def _model_metrics(status: Status) -> Iterator[Metric]:
