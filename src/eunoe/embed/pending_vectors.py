@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any, Final
 
-from eunoe.embed.outdated_vectors import OutdatedVectors
 from eunoe.embed.store_embedder import BATCH_SIZE, Progress, StoreEmbedder
 from eunoe.errors import EmbedderError, StoreError
 from eunoe.model.atom import Record
@@ -46,7 +45,6 @@ class PendingVectors:
     def __init__(self, store: Store, embedder: StoreEmbedder, waits_for_recall: bool = False) -> None:
         self._store = store
         self._embedder = embedder
-        self._outdated = OutdatedVectors(store, embedder)
         self._waits_for_recall = waits_for_recall
         """Whether the background makes none yet: a process that only writes loads no model."""
         self._answers = False
@@ -94,7 +92,7 @@ class PendingVectors:
         self._claim.release()
 
     def make_step(self, wait: bool = False, texts: int | None = None) -> int:
-        """Make some of the missing vectors, then of the outdated ones, of so many texts at most; return how many.
+        """Make some of the missing vectors, of so many texts at most; return how many.
 
         Without `wait` it gives way to others who write.
         """
@@ -106,8 +104,6 @@ class PendingVectors:
             records = self._pending(texts)
             if not records:
                 self._backlog = 0
-                records = self._outdated.records(texts)
-            if not records:
                 return 0
             self._next_look = 0.0
             return self._make(_first_step(records, texts) if is_slow else records, None if wait else _RECALL_SECONDS)
@@ -119,7 +115,6 @@ class PendingVectors:
         """
         self._waits_for_recall = False
         self._answers = True
-        self._outdated.prefer(scopes)
         if not self._embedder.is_slow or not self._embedder.can_try or all(map(_is_huge, self._pending(2, scopes))):
             return
         self._next_look = 0.0
@@ -136,23 +131,21 @@ class PendingVectors:
                 made += sum(len(record.content) for record in step)
 
     def make_all(self, progress: Progress | None = None) -> int:
-        """Make all missing and outdated vectors now; raise EmbedderError if the embedder fails."""
+        """Make all missing vectors now; raise EmbedderError if the embedder fails."""
         embedder = self._embedder
         embedder.retry_now()
         if embedder.embedder is None:
             raise EmbedderError(embedder.error or "this store keeps no vectors: name a model to make them with")
         with self._store.reading():
             counts = self._store.counts()
-        outdated = sum(counts.vectors.get(name, 0) for name in embedder.replaced)
-        done = counts.vectors.get(embedder.name, 0) if outdated else 0
-        total, made = done + counts.pending + outdated, 0
-        for count in self._steps(outdated=True):
+        total, made = counts.pending, 0
+        for count in self._steps(in_batches=True):
             made += count
             if progress:
-                progress(min(done + made, total), total)
+                progress(min(made, total), total)
         if embedder.error:
-            raise EmbedderError(f"{embedder.error}; {made} of {total - done} vectors were made, the rest still wait")
-        if progress and done + made < total and self._first(outdated=True) is None:
+            raise EmbedderError(f"{embedder.error}; {made} of {total} vectors were made, the rest still wait")
+        if progress and made < total and self._first() is None:
             progress(total, total)  # the background or another process made the others
         return made
 
@@ -170,23 +163,21 @@ class PendingVectors:
         if records and len(records) <= _MAX_AT_CLOSE and not any(map(_is_huge, records)):
             self.finish(time.monotonic() + _CLOSE_SECONDS)
 
-    def _steps(self, outdated: bool = False) -> Iterator[int]:
+    def _steps(self, in_batches: bool = False) -> Iterator[int]:
         """Make missing vectors step by step, to the last that can be made now; yield how many each time. That may be
-        none: another process was quicker, or the model changed. It goes on all the same. With `outdated` these come
-        next, in steps that are as quick as can be."""
+        none: another process was quicker, or the model changed. It goes on all the same. With `in_batches` the steps
+        are as quick as can be, unless a recall may come in between."""
         before, tries = 0, 0
-        while (first := self._first(outdated)) is not None:
+        while (first := self._first()) is not None:
             tries = tries + 1 if first == before else 0
             if tries == _MAX_TRIES:
                 return
             before = first
-            yield self.make_step(wait=True, texts=BATCH_SIZE if outdated and not self._answers else None)
+            yield self.make_step(wait=True, texts=BATCH_SIZE if in_batches and not self._answers else None)
 
-    def _first(self, outdated: bool = False) -> int | None:
-        """The number of the first record whose vector is missing, or outdated, and could be made now."""
+    def _first(self) -> int | None:
+        """The number of the first record whose vector is missing and could be made now."""
         records = self._pending(1) if self._can_make() else []
-        if outdated and not records and self._can_make():
-            records = self._outdated.records(1)
         return records[0].seq if records else None
 
     def _can_make(self) -> bool:
@@ -214,13 +205,10 @@ class PendingVectors:
             model = store.create_model(vectors.model, vectors.dimensions)
             if model.dimensions != vectors.dimensions:
                 return 0
-            query = ItemQuery(seqs=[record.seq for record in records])
-            lacking = {record.seq for record in store.select(query._replace(without_vector=model.number))}
-            left = [record for record in store.select(query) if record.pending or record.seq in lacking]
+            left = store.select(ItemQuery(seqs=[record.seq for record in records], pending=True))
             made = [record for record in left if record.content in vectors.data]
             versions = {stream: store.advance(stream).version for stream in {record.stream for record in made}}
             store.put_vectors(model.number, [(record.seq, vectors.data[record.content]) for record in made])
-            self._outdated.delete([record.seq for record in records])
             store.update([record._replace(pending=False, version=versions[record.stream]) for record in made])
         self._backlog = max(0, self._backlog - len(made))
         return len(made)

@@ -15,16 +15,16 @@ from eunoe.form.extractive import extract_extractively
 from eunoe.form.llm_extraction import Background, UnusableAnswer, extract_by_llm
 from eunoe.form.statements import is_secret, is_vital
 from eunoe.form.turns import KindModel, Sentence, TurnReader, TurnReading
-from eunoe.llm.answers import UNUSABLE
 from eunoe.llm.contract import AnswerError, CutAnswerError, DeclinedError, Llm, PromptTooLongError
 from eunoe.llm.models import Models
+from eunoe.llm.structured import UNUSABLE
 from eunoe.model.arguments import ATOM_KINDS, KEPT_KINDS, utc_now
 from eunoe.model.atom import EXTRACTIVE
 from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
 from eunoe.model.turn import Turn
-from eunoe.net.endpoint import EndpointError
+from eunoe.net.http import HttpError
 from eunoe.recall.recipes import RECIPES
 from eunoe.recall.request import Filter, RecallRequest
 from eunoe.recall.search import Searcher
@@ -138,7 +138,7 @@ class _LlmTask:
             return self._give_up(turns, error, f"declined {_MAX_DECLINED} times")
         except LlmError as error:
             cause = error.__cause__
-            is_refused = isinstance(cause, EndpointError) and cause.status in _REFUSED_STATUSES
+            is_refused = isinstance(cause, HttpError) and cause.status in _REFUSED_STATUSES
             if not is_refused and not isinstance(error, UnusableAnswer | AnswerError):
                 raise
             lease, told = self.chunk.job.lease, str(error)

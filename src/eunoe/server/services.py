@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 import eunoe
-from eunoe.errors import ConflictError, NotFoundError
+from eunoe.errors import ConflictError
+from eunoe.files import create_once
 from eunoe.memory import AsyncMemory, Change, Memory
 from eunoe.model.scope import Scope
 from eunoe.net.local_server import LocalFiles
@@ -86,12 +87,11 @@ class Services:
             OAuth(self.state, self.keys, self.owner_token, self.addresses.public_url) if config.public_url else None
         )
         self.registrations = RateLimit(_REGISTRATIONS_PER_MINUTE, burst=_REGISTRATIONS_PER_MINUTE)
-        grants = self.oauth.grants if self.oauth else None
         self.idempotency = Idempotency(self.state)
         self.exports = self.files.state.with_suffix(".exports")
         self.jobs = JobQueue(self.state, pause_seconds=config.retry_seconds)
         copies = KeptCopies(self.idempotency, self.jobs, self.exports)
-        self.access = Access(self.memory, self.keys, self.sessions, self.audit, self.owner_token, grants, copies)
+        self.access = Access(self.memory, self.keys, self.sessions, self.audit, self.owner_token, self.oauth, copies)
         self.logins = Logins(self.access, config.failures_per_minute)
         self.stopping = asyncio.Event()
         """Set when the server stops: streams of events end then."""
@@ -101,23 +101,10 @@ class Services:
         self.tracing = Tracing() if config.tracing else None
         self.worker = self._start_worker()
 
-    def require_oauth(self) -> OAuth:
-        if self.oauth is None:
-            raise NotFoundError("OAuth is off: start the server with --public-url")
-        return self.oauth
-
     def write_address(self, url: str) -> None:
         """Tell local clients where this server listens."""
-        with suppress(FileNotFoundError):
-            self.files.address.unlink()
-        with open(os.open(self.files.address, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            json.dump({"url": url, "pid": os.getpid()}, file)
-
-    def _remove_address(self) -> None:
-        """Unless another server has written its own meanwhile."""
-        with suppress(OSError, ValueError):
-            if json.loads(self.files.address.read_text())["pid"] == os.getpid():
-                self.files.address.unlink()
+        self.files.address.unlink(missing_ok=True)
+        create_once(self.files.address, json.dumps({"url": url, "pid": os.getpid()}).encode())
 
     def _start_worker(self) -> Worker:
         if not self.config.worker:  # another process does the jobs
@@ -141,7 +128,9 @@ class Services:
 
     async def close(self) -> None:
         """Stop in order. What was acknowledged is stored; what the worker holds is finished or handed back."""
-        self._remove_address()
+        with suppress(OSError, ValueError):  # unless another server has written its own meanwhile
+            if json.loads(self.files.address.read_text())["pid"] == os.getpid():
+                self.files.address.unlink()
         await asyncio.to_thread(self._webhook_sender.close)
         await asyncio.to_thread(self.worker.close)
         await self.memory.close()

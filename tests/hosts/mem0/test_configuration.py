@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from eunoe.embed.openai import OpenAIEmbedder
+from eunoe.embed.adapters import OpenAIEmbedder
 from eunoe.errors import InputError
-from eunoe.hosts import default_store
+from eunoe.hosts import common
 from eunoe.hosts.mem0 import Memory
 from eunoe.hosts.mem0.configuration import Configuration
-from eunoe.llm.openai import OpenAILlm
+from eunoe.llm.remote import OpenAILlm
 
 
 def part(name: str, provider: str, **config: Any) -> dict[str, Any]:
@@ -36,8 +36,6 @@ def part(name: str, provider: str, **config: Any) -> dict[str, Any]:
         ({"llm": "openai"}, "llm must be a dict with 'provider' and 'config'"),
         (part("vector_store", "eunoe", pth="x"), "vector_store has no option 'pth'"),
         (part("vector_store", "qdrant", paht="x"), "vector_store has no option 'paht'"),
-        (part("llm", "openai", modle="x"), "llm has no option 'modle'"),
-        (part("embedder", "ollama", base_ur="x"), "embedder has no option 'base_ur'"),
         ({"vector_store": {"provder": "eunoe"}}, "vector_store takes 'provider' and 'config', not 'provder'"),
         ("memory.db", "config must be a dict"),
     ],
@@ -79,6 +77,11 @@ def test_models_are_those_of_the_engine() -> None:
     assert Configuration.parse(part("llm", "langchain", model=model)).llm is model
 
 
+def test_options_of_models_that_do_nothing_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    Configuration.parse(part("llm", "openai", model="x", api_key="k", temperature=0.1, modle="y"))
+    assert "options of the llm do nothing here: modle, temperature" in caplog.text
+
+
 def test_only_what_was_set_in_a_configuration_of_mem0_counts() -> None:
     class MemoryConfig(BaseModel):
         version: str = "v1.1"
@@ -97,8 +100,8 @@ def test_a_memory_without_configuration_needs_no_key_and_shares_the_default_stor
     with Memory() as memory:
         memory.add("I like tea.", user_id="anna", infer=False)
     assert len(Memory().get_all(filters={"user_id": "anna"})["results"]) == 1
-    default_store.default_memory().close()
-    default_store._open.cache_clear()
+    common.default_memory().close()
+    common._open.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["MemoryClient", "AsyncMemoryClient"])

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import eunoe
-from eunoe.embed.openai import OpenAIEmbedder
+from eunoe.embed.adapters import OpenAIEmbedder
 from eunoe.errors import InputError
-from eunoe.hosts.default_store import default_memory
-from eunoe.hosts.mem0.options import OPTIONS, check_options
-from eunoe.llm.anthropic import AnthropicLlm
-from eunoe.llm.openai import OpenAILlm
+from eunoe.hosts.common import default_memory
+from eunoe.llm.remote import AnthropicLlm, OpenAILlm
 from eunoe.memory import IN_MEMORY, Memory, default_path
 from eunoe.model.arguments import show
 
@@ -32,11 +30,11 @@ _LOCAL_SERVERS: Final = {
     "vllm": "http://localhost:8000/v1",
 }
 """Providers that answer as OpenAI does, and where they listen."""
-_PROVIDERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "vector_store": ("", _OWN, *_FOLDERS),
-    "embedder": ("", _OWN, "openai", "langchain", *_LOCAL_SERVERS),
-    "llm": ("", _OWN, "openai", "openai_structured", "anthropic", "langchain", *_LOCAL_SERVERS),
-}
+_STORE_OPTIONS: Final = frozenset(
+    {"path", "collection_name", "embedding_model_dims", "on_disk", "https", "distance_strategy", "normalize_L2"}
+).union(_REMOTE)
+"""Those that mem0 has. Another one is a slip: what was to be kept in a place of its own must not get elsewhere."""
+_MODEL_OPTIONS: Final = frozenset({"model", "api_key", "base_url", "openai_base_url", "enable_vision"})
 _PROMPTS: Final = ("custom_instructions", "custom_fact_extraction_prompt", "custom_prompt")
 _WITHOUT_MEANING: Final = ("version", "history_db_path", "custom_update_memory_prompt")
 _log = logging.getLogger(__name__)
@@ -63,13 +61,16 @@ class Configuration:
         if isinstance(config, Configuration):
             return config
         fields = _fields(config)
-        known = {*OPTIONS, *_PROMPTS, *_WITHOUT_MEANING, "reranker", "graph_store"}
+        known = {"vector_store", "embedder", "llm", *_PROMPTS, *_WITHOUT_MEANING, "reranker", "graph_store"}
         if unknown := sorted(map(str, fields.keys() - known)):
             raise InputError(f"config: unknown key {show(unknown[0])}; known are {', '.join(sorted(known))}")
         for name in sorted(fields.keys() & set(_WITHOUT_MEANING)):
             if name != "version":
                 _log.warning("config: %s is not used; the history is kept in the store, with the memories", name)
-        _refuse_parts(fields)
+        if (reranker := _provider(fields, "reranker")[0]) not in ("", _OWN):
+            raise _unsupported("reranker", reranker, "leave it out: `rerank=True` uses the recipe 'thorough'")
+        if graph := _provider(fields, "graph_store")[0]:
+            raise _unsupported("graph store", graph, "leave it out: the entity graph is part of every store")
         return cls(
             target=_read_target(*_provider(fields, "vector_store")),
             embedder=_read_embedder(*_provider(fields, "embedder")),
@@ -100,22 +101,20 @@ def _provider(fields: Mapping[str, Any], part: str) -> tuple[str, Mapping[str, A
     value = fields.get(part) or {}
     if not isinstance(value, Mapping):
         raise InputError(f"config: {part} must be a dict with 'provider' and 'config'")
-    if part in OPTIONS and (unknown := sorted(map(str, value.keys() - {"provider", "config"}))):
-        raise InputError(f"config: {part} takes 'provider' and 'config', not {show(unknown[0])}")
+    if strange := sorted(map(str, value.keys() - {"provider", "config"})):
+        raise InputError(f"config: {part} takes 'provider' and 'config', not {show(strange[0])}")
     options = value.get("config") or {}
     if not isinstance(options, Mapping):
         options = _fields(options)
     provider = str(value.get("provider") or "")
-    if provider in _PROVIDERS.get(part, ()):
-        check_options(part, options)
+    if part == "vector_store" and provider in ("", _OWN, *_FOLDERS) and (unknown := options.keys() - _STORE_OPTIONS):
+        known = ", ".join(sorted(_STORE_OPTIONS))
+        raise InputError(f"config: {part} has no option {show(min(map(str, unknown)))}; it takes {known}")
+    if part in ("llm", "embedder"):
+        unused = sorted(str(name) for name in options.keys() - _MODEL_OPTIONS - {f"{provider}_base_url"})
+        if unused:
+            _log.warning("config: these options of the %s do nothing here: %s", part, ", ".join(unused))
     return provider, options
-
-
-def _refuse_parts(fields: Mapping[str, Any]) -> None:
-    if (reranker := _provider(fields, "reranker")[0]) not in ("", _OWN):
-        raise _unsupported("reranker", reranker, "leave it out: `rerank=True` uses the recipe 'thorough'")
-    if graph := _provider(fields, "graph_store")[0]:
-        raise _unsupported("graph store", graph, "leave it out: the entity graph is part of every store")
 
 
 def _read_target(provider: str, options: Mapping[str, Any]) -> str | None:

@@ -1,17 +1,14 @@
 import json
-import os
 from pathlib import Path
 
 import pytest
 
-from eunoe.apps.discussion.files.encryption import FileKey
-from eunoe.apps.discussion.files.text_files import (
+from eunoe.apps.discussion.files.layout import (
+    FileKey,
     TextBlock,
-    format_array,
-    format_lines,
+    format_blocks,
     parse_blocks,
     read_content,
-    write_content,
 )
 from eunoe.errors import InputError
 
@@ -20,13 +17,13 @@ BLOCKS = [TextBlock("Anna moved.\u2028She is happy.", "aa"), TextBlock("日本 \
 
 @pytest.mark.parametrize("is_ascii", [True, False])
 def test_both_forms_come_back(is_ascii: bool) -> None:
-    assert parse_blocks(format_array(BLOCKS, is_ascii), Path("memories.json")) == (BLOCKS, [])
-    assert parse_blocks(format_lines(BLOCKS, is_ascii), Path("x_memories.jsonl")) == (BLOCKS, [])
+    assert parse_blocks(format_blocks(BLOCKS, "folders", is_ascii), Path("memories.json")) == (BLOCKS, [])
+    assert parse_blocks(format_blocks(BLOCKS, "flat", is_ascii), Path("x_memories.jsonl")) == (BLOCKS, [])
 
 
 def test_an_array_is_written_with_four_blanks() -> None:
     expected = json.dumps([{"text_block": "One.", "hash": "aa"}], indent=4)
-    assert format_array([TextBlock("One.", "aa")], True).decode() == expected
+    assert format_blocks([TextBlock("One.", "aa")], "folders", True).decode() == expected
 
 
 @pytest.mark.parametrize(
@@ -76,25 +73,3 @@ def test_encrypted_files_need_their_key(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"missing\.json cannot be read"):
         read_content(tmp_path / "missing.json")
-
-
-def test_a_file_keeps_its_permissions_and_a_new_one_is_private(tmp_path: Path) -> None:
-    write_content(tmp_path / "new.json", b"[]")
-    assert (tmp_path / "new.json").stat().st_mode & 0o777 == 0o600
-    os.chmod(tmp_path / "new.json", 0o644)
-    write_content(tmp_path / "new.json", b"[1]")
-    assert (tmp_path / "new.json").stat().st_mode & 0o777 == 0o644
-
-
-def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "memories.json"
-    write_content(path, b"[]")
-
-    def fail(*_: object) -> None:
-        raise OSError("no room")
-
-    monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="no room"):
-        write_content(path, b"[1]")
-    assert [file.name for file in tmp_path.iterdir()] == ["memories.json"]
-    assert path.read_bytes() == b"[]"
