@@ -33,8 +33,9 @@ HIDDEN = ("4711", "swordfish", "9922", "diary")
 QUESTIONS = {"What is the dog called?": "Bruno", "Where does my sister Clara live?": "Oslo"}
 
 NOT_JSON = [
-    "", " \n", "what?", "null", "None", "{", "[", '{"query"', '{"query": ', '{"query": "dog', "<html>", "\x00", "🦊" * 50,
-    "```json\n```", "```json\n{}\n```", "<think>dog</think>", "<think>", "query: dog", "{'query': dog}", "x" * 10_000,
+    "", " \n", "what?", "null", "None", "{", "[", '{"query"', '{"query": ', '{"query": "dog', "<html>", "\x00",
+    "🦊" * 50, "```json\n```", "```json\n{}\n```", "<think>dog</think>", "<think>", "query: dog", "{'query': dog}",
+    "x" * 10_000,
 ]  # fmt: skip
 NO_QUERY = [
     {}, [], {"query": None}, {"query": ""}, {"query": "none"}, {"query": "N/A"}, {"query": " "}, {"queries": ["dog"]},

@@ -74,7 +74,7 @@ def composed(format, static_parts, found, budget):
     return static, builder.text(), style.whole_text(static, builder.text())
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(parts, some)
 def test_xml_parses_whatever_the_text(static_parts, found):
     _, body, text = composed("xml", static_parts, found, None)
@@ -93,7 +93,7 @@ def test_xml_parses_whatever_the_text(static_parts, found):
     assert bool(body) == bool(found)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(parts, some)
 def test_json_gives_it_back(static_parts, found):
     _, _, text = composed("json", static_parts, found, None)
@@ -113,7 +113,7 @@ def sorted_by_seq(notes):
     return sorted(notes, key=lambda note: note.seq)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(parts, some)
 def test_markdown_cannot_be_broken_out_of(static_parts, found):
     _, _, text = composed("markdown", static_parts, found, None)
@@ -162,7 +162,7 @@ recalled = st.lists(
 )
 
 
-@settings(max_examples=75)
+@settings(max_examples=40)
 @given(st.sampled_from(sorted(STYLES)), attacked, recalled)
 def test_no_mark_of_a_chat_and_no_odd_line_end_stands_in_any_format(format, static_parts, found):
     _, _, text = composed(format, static_parts, found, None)
@@ -179,7 +179,7 @@ def all_texts(value):
     return [value] if isinstance(value, str) else [text for each in value for text in all_texts(each)]
 
 
-@settings(max_examples=75)
+@settings(max_examples=40)
 @given(attacked, recalled)
 def test_no_line_of_a_memory_reads_as_structure_in_xml(static_parts, found):
     _, _, text = composed("xml", static_parts, found, None)
@@ -201,7 +201,7 @@ def test_no_line_of_a_memory_reads_as_structure_in_xml(static_parts, found):
     assert headings.count("## Facts") == headings.count("## Recent observations") == len(static_parts)
 
 
-@settings(max_examples=75)
+@settings(max_examples=40)
 @given(attacked, recalled)
 def test_no_line_of_a_memory_reads_as_structure_in_markdown(static_parts, found):
     _, _, text = composed("markdown", static_parts, found, None)
