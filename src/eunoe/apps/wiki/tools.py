@@ -12,8 +12,6 @@ from functools import wraps
 from typing import Annotated, Any, Final, Literal, NamedTuple, NotRequired, TypeVar
 from uuid import UUID
 
-from langchain.tools import ToolRuntime
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import Field
 
 from eunoe.apps.wiki.files import MAX_READ_BYTES, RepositoryFiles, printable
