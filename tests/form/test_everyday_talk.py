@@ -220,9 +220,7 @@ def test_the_engine_neither_counts_nor_forms_them(path: Path) -> None:
 def test_nor_does_a_store_that_imports_them(path: Path, tmp_path: Path) -> None:
     file = tmp_path / "anna.jsonl"
     with eunoe.open(path, embedder="none", llm="none", form=False) as memory:
-        memory.observe(
-            USER, [*map(foreign, OWN), {"role": "user", "content": "I am allergic to peanuts."}]
-        )
+        memory.observe(USER, [*map(foreign, OWN), {"role": "user", "content": "I am allergic to peanuts."}])
         memory.admin.export(USER, file)
     with eunoe.open(tmp_path / "other.db", embedder="none", llm="none", form=False) as memory:
         memory.admin.import_(file)
