@@ -1,4 +1,4 @@
-"""The nodes of workflows: they ask a language model, give texts, call other workflows, hold locks, read and make memories.
+"""The nodes of workflows: they ask a language model, give texts, call workflows, hold locks, read and make memories.
 
 Those that read memories are fast: they write nothing and ask no model, unless `update_first` says so. Those that make
 memories are slow, and belong behind the reply.
