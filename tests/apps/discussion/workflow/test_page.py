@@ -20,6 +20,8 @@ def test_every_placeholder_is_listed(name: str) -> None:
 def test_every_node_type_is_listed_with_its_keys() -> None:
     own = [each for each in NODE_TYPES.values() if each.function.__module__.endswith("workflow.nodes")]
     pages = f"{PAGE}\n{NODES}".replace("\\*", "*")
-    rows = {each.name: line for each in own for line in pages.splitlines() if line.startswith(f"| `{each.name}` ")}
+    rows = {
+        each.name: line for each in own for line in reversed(pages.splitlines()) if line.startswith(f"| `{each.name}` ")
+    }
     for each in own:
         assert [key for key in each.required if f"`{key}`*" not in rows[each.name]] == []
