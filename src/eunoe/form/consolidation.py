@@ -7,8 +7,15 @@ from datetime import datetime
 from itertools import takewhile
 
 from eunoe.errors import ConflictError, EunoeError, LlmError
-from eunoe.form.llm_summary import UNUSABLE_SUMMARY, Summary, UnusableSummaryError, summarize_by_llm
-from eunoe.form.summaries import SummaryTask, find_absorbed, summarize_by_rules
+from eunoe.form.summaries import (
+    UNUSABLE_SUMMARY,
+    Summary,
+    SummaryTask,
+    UnusableSummaryError,
+    find_absorbed,
+    summarize_by_llm,
+    summarize_by_rules,
+)
 from eunoe.llm.contract import AnswerError, CutAnswerError, Llm, Prompt, PromptTooLongError, Reply
 from eunoe.llm.models import Models, asking_for
 from eunoe.model.arguments import utc_now
