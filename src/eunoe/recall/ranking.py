@@ -434,7 +434,15 @@ def _blend_signals(index: StreamIndex, search: _Search, plan: QueryPlan, evidenc
     total[_empty_rows(index, plan, evidence, total)] = _EMPTY_LOG_ODDS
     total[~found] = -np.inf
     if blend.feedback and evidence.has_turns and found.any():
-        evidence.signals["feedback"] = _feedback_signal(index, plan, total)
+        # What each row has of the rare words of the best rows, besides those of the question.
+        edge = np.partition(total, -_FEEDBACK_ROWS)[-_FEEDBACK_ROWS] if len(total) > _FEEDBACK_ROWS else -np.inf
+        best = np.flatnonzero(total >= edge)
+        best = np.sort(best[np.argsort(-total[best], kind="stable")[:_FEEDBACK_ROWS]])
+        best = best[total[best] > -np.inf]
+        chances = (1 / (1 + np.exp(-np.maximum(total[best], _MIN_LOG_ODDS)))).tolist()
+        asked = {term for group in plan.groups for term in group.terms}
+        terms = index.lexical.feedback_terms(best.tolist(), chances, asked, _FEEDBACK_TERMS, _FEEDBACK_MAX_SHARE)
+        evidence.signals["feedback"] = index.lexical.sum_weights(terms)
         total = _reorder(total, evidence.signals["feedback"] * blend.feedback)
     if blend.later and found.any() and (share := plan.present_share):
         evidence.signals["later"] = later_signal(index, total) * np.float32(share)
@@ -503,18 +511,6 @@ def _rows_of_only(lexical: LexicalIndex, rows: Bools, known: Set[int]) -> list[i
         for row, terms in zip(numbers, lexical.row_terms(numbers), strict=True)
         if all(lexical.keys[term] in _EMPTY_WORDS for term in terms - known)
     ]
-
-
-def _feedback_signal(index: StreamIndex, plan: QueryPlan, total: Doubles) -> Floats:
-    """What each row has of the rare words of the best rows, besides those of the question."""
-    asked = {term for group in plan.groups for term in group.terms}
-    edge = np.partition(total, -_FEEDBACK_ROWS)[-_FEEDBACK_ROWS] if len(total) > _FEEDBACK_ROWS else -np.inf
-    best = np.flatnonzero(total >= edge)
-    best = np.sort(best[np.argsort(-total[best], kind="stable")[:_FEEDBACK_ROWS]])
-    best = best[total[best] > -np.inf]
-    weights = (1 / (1 + np.exp(-np.maximum(total[best], _MIN_LOG_ODDS)))).tolist()
-    terms = index.lexical.feedback_terms(best.tolist(), weights, asked, _FEEDBACK_TERMS, _FEEDBACK_MAX_SHARE)
-    return index.lexical.sum_weights(terms)
 
 
 def collect_signals(index: StreamIndex, plan: QueryPlan, vector: Floats | None, mask: Bools) -> Evidence:
