@@ -350,7 +350,14 @@ def recall_for_message(
         return RecalledContext()
     limit = request.limit or (DEFAULT_LIMIT if room is None else _MAX_HITS)
     # A message that was kept before it is answered must not speak for what was said around it.
-    itself = _find_message_itself(searcher, request, audience)
+    itself = frozenset[int]()
+    if audience.stream is not None and audience.scope not in audience.private:
+        with searcher.indexes.borrow([audience.scope]) as held:
+            # A store lists messages by session; an index has them all in the order in which they came.
+            logs = [(each.index, each.index.rows_with("kind", ("message",))) for each in held]
+            latest = [index.seqs[row] for index, messages in logs for row in messages.nonzero()[0][-RECENT_MESSAGES:]]
+            records = searcher.store.select(ItemQuery(seqs=latest))
+        itself = frozenset(record.seq for record in records if is_message_itself(record, request, audience))
     superseded = find_superseded(searcher.store, searcher.indexes, scopes)
     recipe = divide_budget(request.recipe, len(queries))
     # In a room it is twice as many as may fit: to read some more costs far less than to search again.
@@ -402,18 +409,6 @@ def shown_threshold(recipe: Recipe, reranked: bool, floor_shift: float = 0.0) ->
         return Threshold(-inf, -inf)
     best, rest = _RERANKED_THRESHOLD if reranked else _THRESHOLD
     return Threshold(max(shift(best, floor_shift), rest) if recipe.method == "blend" else best, rest)
-
-
-def _find_message_itself(searcher: Searcher, request: ContextRequest, audience: Audience) -> frozenset[int]:
-    """Numbers of the message that is to be answered, if it was stored already, in whatever session."""
-    if audience.stream is None or audience.scope in audience.private:
-        return frozenset()
-    with searcher.indexes.borrow([audience.scope]) as held:
-        # A store lists messages by session; an index has them all in the order in which they came.
-        logs = [(each.index, each.index.rows_with("kind", ("message",))) for each in held]
-        latest = [index.seqs[row] for index, messages in logs for row in messages.nonzero()[0][-RECENT_MESSAGES:]]
-        records = searcher.store.select(ItemQuery(seqs=latest))
-    return frozenset(record.seq for record in records if is_message_itself(record, request, audience))
 
 
 def is_message_itself(record: Record, request: ContextRequest, audience: Audience) -> bool:
