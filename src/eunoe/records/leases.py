@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from eunoe.errors import EunoeError, InputError
 from eunoe.model.arguments import utc_now
-from eunoe.store.contract import Store
+from eunoe.store.contract import Reading, Store, Writing
 from eunoe.store.schema import TABLES, Job, Lease, SummaryState
 from eunoe.text.normalize import fingerprint, one_line
 
@@ -55,14 +55,14 @@ def take(lease: Lease, owner: str = "") -> Lease:
     return lease._replace(owner=owner or current_owner(), until=utc_now() + timedelta(seconds=lease_seconds()))
 
 
-def find_held(store: Store, leased: Leased) -> Leased | None:
+def find_held(store: Reading, leased: Leased) -> Leased | None:
     """The job or summary as it stands, if it is still in the hands of whom it was leased to."""
     key = {name: getattr(leased, name) for name in TABLES[type(leased)].key}
     found = store.load(type(leased), **key)
     return found[0] if found and found[0].lease.owner == leased.lease.owner else None
 
 
-def renew(store: Store, leased: Leased) -> bool:
+def renew(store: Writing, leased: Leased) -> bool:
     """Hold on to a job or summary; return False if somebody else has it, or it is gone."""
     held = find_held(store, leased)
     if held:
@@ -72,17 +72,20 @@ def renew(store: Store, leased: Leased) -> bool:
 
 def renew_in_step(store: Store, leased: Leased) -> bool:
     """`renew` in a step of its own."""
-    with store.writing():
+
+    def renew_lease(store: Writing) -> bool:
         return renew(store, leased)
 
+    return store.write((), renew_lease)
 
-def release(store: Store, leased: Leased) -> None:
+
+def release(store: Writing, leased: Leased) -> None:
     """Give a job or summary back as if nobody had begun it."""
     if held := find_held(store, leased):
         store.save([held._replace(lease=held.lease._replace(owner="", until=None))])
 
 
-def fail(store: Store, leased: Leased, error: str) -> None:
+def fail(store: Writing, leased: Leased, error: str) -> None:
     """Let go of a job or summary that went wrong; it is due again after a pause that grows."""
     if held := find_held(store, leased):
         failed = lease_after_failure(held.lease, error, held.stream, getattr(held, "start", 0))

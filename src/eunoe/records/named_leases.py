@@ -19,7 +19,7 @@ from eunoe.records.log import linked_streams
 from eunoe.records.streams import check_not_incognito
 from eunoe.store import schema
 from eunoe.store.codec import dump_json
-from eunoe.store.contract import Store
+from eunoe.store.contract import Reading, Store, Writing
 from eunoe.store.schema import LeaseRecord, StreamState
 
 _OWNER_BYTES = 8
@@ -30,7 +30,8 @@ def acquire_lease(
 ) -> Lease | None:
     """Take a lease that is free; without `data` it keeps what it has."""
     seconds = leases.lease_seconds() if seconds is None else seconds
-    with store.writing():
+
+    def acquire(store: Writing) -> Lease | None:
         check_not_incognito(store, scope)
         stream = store.create_stream(scope)
         record = _find(store, stream, name) or LeaseRecord(stream.id, name)
@@ -42,55 +43,68 @@ def acquire_lease(
             lease=_extended(record.lease._replace(owner=secrets.token_hex(_OWNER_BYTES)), now, seconds),
         )
         store.save([record])
-    return Lease(name, record.lease.owner, dict(record.data), record.lease.attempts, seconds)
+        return Lease(name, record.lease.owner, dict(record.data), record.lease.attempts, seconds)
+
+    return store.write([scope], acquire)
 
 
 def renew_lease(store: Store, scope: Scope, lease: Lease) -> bool:
-    with store.writing():
+    def renew(store: Writing) -> bool:
         record = _find_held(store, store.stream(scope), lease)
         if record:
             store.save([record._replace(lease=_extended(record.lease, utc_now(), lease.seconds))])
-    return record is not None
+        return record is not None
+
+    return store.write([scope], renew)
 
 
 def release_lease(store: Store, scope: Scope, lease: Lease) -> bool:
     """Give a lease back undone. One that failed before stays known."""
-    with store.writing():
+
+    def release(store: Writing) -> bool:
         record = _find_held(store, store.stream(scope), lease)
         if record and record.lease.attempts:
             store.save([_ended(record)])
         elif record:
             _drop(store, record)
-    return record is not None
+        return record is not None
+
+    return store.write([scope], release)
 
 
 def fail_lease(store: Store, scope: Scope, lease: Lease, error: str) -> bool:
-    with store.writing():
+    def fail(store: Writing) -> bool:
         record = _find_held(store, store.stream(scope), lease)
         if record:
             failed = leases.lease_after_failure(record.lease, error, record.stream, record.name)
             store.save([record._replace(lease=failed)])
-    return record is not None
+        return record is not None
+
+    return store.write([scope], fail)
 
 
 def list_leases(store: Store, scope: Scope, prefix: str) -> list[LeaseStatus]:
-    with store.reading():
+    def find(store: Reading) -> list[LeaseStatus]:
         stream = store.stream(scope)
         records = store.load(LeaseRecord, stream=stream.id) if stream else []
-    now = utc_now()
-    return [_status(record, now) for record in records if record.name.startswith(prefix)]
+        now = utc_now()
+        return [_status(record, now) for record in records if record.name.startswith(prefix)]
+
+    return store.read([scope], find)
 
 
 def drop_lease(store: Store, scope: Scope, name: str) -> bool:
-    with store.writing():
+    def drop(store: Writing) -> bool:
         stream = store.stream(scope)
         record = _find(store, stream, name) if stream else None
         if record:
             _drop(store, record)
-    return record is not None
+        return record is not None
+
+    return store.write([scope], drop)
 
 
-def end_lease(store: Store, stream: StreamState, lease: Lease | None) -> None:
+def end_lease(store: Writing, stream: StreamState, lease: Lease | None) -> None:
     """End a lease in the step that writes what was made under it; raise ConflictError if it is no longer held."""
     if lease is None:
         return
@@ -103,7 +117,7 @@ def end_lease(store: Store, stream: StreamState, lease: Lease | None) -> None:
     _drop(store, record)
 
 
-def forget_in_leases(store: Store, stream: StreamState, removed: Sequence[Record], whole: bool) -> None:
+def forget_in_leases(store: Writing, stream: StreamState, removed: Sequence[Record], whole: bool) -> None:
     """Take what was forgotten out of leases. Whoever works has read what is gone, and may write nothing any more.
 
     Errors may repeat words. Where a name or data holds an id or the words of what was removed, the lease goes.
@@ -118,12 +132,12 @@ def forget_in_leases(store: Store, stream: StreamState, removed: Sequence[Record
             store.save([_ended(record._replace(lease=cleared))])
 
 
-def _find(store: Store, stream: StreamState, name: str) -> LeaseRecord | None:
+def _find(store: Reading, stream: StreamState, name: str) -> LeaseRecord | None:
     found = store.load(LeaseRecord, stream=stream.id, name=name)
     return found[0] if found else None
 
 
-def _find_held(store: Store, stream: StreamState | None, lease: Lease) -> LeaseRecord | None:
+def _find_held(store: Reading, stream: StreamState | None, lease: Lease) -> LeaseRecord | None:
     record = _find(store, stream, lease.name) if stream else None
     return record if record and record.lease.owner == lease.owner else None
 
@@ -136,7 +150,7 @@ def _ended(record: LeaseRecord) -> LeaseRecord:
     return record._replace(lease=record.lease._replace(owner="", until=None))
 
 
-def _drop(store: Store, record: LeaseRecord) -> None:
+def _drop(store: Writing, record: LeaseRecord) -> None:
     store.drop(LeaseRecord, stream=record.stream, name=record.name)
 
 
