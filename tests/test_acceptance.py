@@ -35,7 +35,7 @@ from eunoe.model.turn import read_turns
 from eunoe.records.identity import look_alike_identity
 from eunoe.records.scrubbing import scrub_if_due
 from eunoe.store.contract import ItemQuery, Store
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 pytestmark = pytest.mark.remote
 

@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from eunoe.form.background import Background
     from eunoe.form.former import Former
     from eunoe.index.cache import HeldIndex, IndexCache
-    from eunoe.recall.context import ContextBuilder
-    from eunoe.recall.conversation_recall import LookupRequest
+    from eunoe.recall.context import ContextBuilder, LookupRequest
     from eunoe.recall.request import RecallRequest
     from eunoe.recall.reranking import Reranker
     from eunoe.recall.search import Searcher
@@ -156,7 +155,7 @@ class Engine:
 
     @_BuiltOnFirstUse
     def contexts(self) -> ContextBuilder:
-        from eunoe.form.sentence_values import sentence_value
+        from eunoe.form.statements import sentence_value
         from eunoe.recall.context import ContextBuilder
 
         return ContextBuilder(self.searcher, self.models, self.access, sentence_value)
@@ -268,7 +267,7 @@ class Engine:
             self.pending.note_model_change()
 
     def look_up(self, request: LookupRequest) -> Hits:
-        from eunoe.recall.conversation_recall import look_up
+        from eunoe.recall.context import look_up
 
         return Hits(look_up(self.searcher, self.access, request))
 
@@ -322,7 +321,7 @@ class Engine:
         return self.store.write([scope], pin)
 
     def review(self, scope: Scope, ids: Sequence[str], keep: bool) -> builtins.list[Receipt]:
-        from eunoe.form.review import review_atoms
+        from eunoe.form.resolution import review_atoms
 
         receipts = review_atoms(self.store, scope, ids, keep)
         self.pending.note_write()
@@ -523,7 +522,7 @@ def _keep_reviewed(store: Writing, stream: StreamState, ids: Sequence[str]) -> N
     """Keep those that wait for review: who says, changes or pins one by hand has looked at it."""
     waiting = store.select(ItemQuery(stream.id, ids=ids, open=True, in_review=True)) if ids else []
     if waiting:
-        from eunoe.form.review import keep_atom
+        from eunoe.form.resolution import keep_atom
 
         for record in waiting:
             keep_atom(store, stream, record, utc_now())

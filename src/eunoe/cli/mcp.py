@@ -98,7 +98,7 @@ def _backend(options: Options) -> Backend:
 
 
 def _import(options: Options, scope: Scope, path: Path) -> None:
-    from eunoe.server.mcp.reference_file import import_graph
+    from eunoe.server.mcp.reference import import_graph
 
     backend = _backend(options)
     try:

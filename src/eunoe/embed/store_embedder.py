@@ -19,7 +19,7 @@ from eunoe.model.result import Reembedding
 from eunoe.records.insertion import NO_MODEL, VectorBatch, VectorKey, pack_vectors
 from eunoe.store.contract import ItemQuery, Store
 from eunoe.text.normalize import one_line
-from eunoe.text.parts import split_into_parts
+from eunoe.text.sentences import split_into_parts
 
 AUTO: Final = "auto"
 BATCH_SIZE: Final = 256

@@ -12,8 +12,7 @@ import pytest
 
 from eunoe.apps.tickets import DamagedRun, RunFolder, RunState, Ticket
 from eunoe.apps.tickets.state import Step
-from eunoe.apps.tickets.work import Work
-from eunoe.apps.tickets.work_folder import Snapshot
+from eunoe.apps.tickets.work import Snapshot, Work
 from eunoe.errors import InputError
 
 

@@ -21,7 +21,7 @@ from eunoe.apps.tickets import (
     WorkerError,
     load_worker,
 )
-from eunoe.apps.tickets.excerpt import clip
+from eunoe.apps.tickets.redaction import clip
 from eunoe.errors import InputError, LlmError
 from eunoe.llm.scripted import ScriptedLlm as Model
 

@@ -13,7 +13,7 @@ import eunoe
 from eunoe.errors import InputError
 from eunoe.hosts.agentflow import EunoeStore
 from eunoe.hosts.agentflow.framework import DistanceMetric, MemorySearchResult, MemoryType, Message, RetrievalStrategy
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 ANNA = {"user_id": "anna"}
 

@@ -12,7 +12,7 @@ from eunoe.hosts.agentflow.framework import Message
 from eunoe.llm import load_llm
 from eunoe.llm.contract import Prompt
 from eunoe.llm.lenient_json import read_json
-from eunoe.text.markup import escape_xml
+from eunoe.text.normalize import escape_xml
 from eunoe.text.sentences import split_sentences
 
 FACT_EXTRACTION_PROMPT: Final = """\

@@ -7,8 +7,8 @@ from typing import Final
 from eunoe.hosts.agentflow.framework import MemorySearchResult
 from eunoe.hosts.agentflow.retention import aware_time
 from eunoe.model.arguments import utc_now
-from eunoe.text.ages import describe_age
-from eunoe.text.markup import escape_xml
+from eunoe.text.dates import describe_age
+from eunoe.text.normalize import escape_xml
 
 _OPENING: Final = "<recalled_memories>"
 _CLOSING: Final = "</recalled_memories>"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from eunoe.errors import InputError, LlmError
-from eunoe.form.duplicates import similarity
+from eunoe.form.likeness import similarity
 from eunoe.hosts.agentflow.extractors import ExtractiveExtractor, FactExtractor, fact_list
 from eunoe.hosts.agentflow.formatting import format_memories
 from eunoe.hosts.agentflow.framework import AgentState, BaseStore, MemorySearchResult, MemoryType, Message

@@ -12,7 +12,7 @@ from eunoe.memory import Memory
 from eunoe.model.arguments import AtomKind, RecipeName
 from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 KINDS: Final[tuple[AtomKind, ...]] = ("fact", "observation")
 _RECIPES: Final[Mapping[RetrievalStrategy, RecipeName]] = {RetrievalStrategy.GRAPH_TRAVERSAL: "associative"}

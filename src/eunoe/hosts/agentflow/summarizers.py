@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from eunoe.errors import InputError, LlmError
-from eunoe.form.rule_summary import summarize_by_rules
 from eunoe.form.statements import is_question, is_secret, read_statement
+from eunoe.form.summaries import summarize_by_rules
 from eunoe.hosts.agentflow.extractors import ask
 from eunoe.hosts.agentflow.framework import MemorySearchResult
 from eunoe.hosts.agentflow.retention import aware_time
 from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Atom
-from eunoe.recall.novelty import content_terms
-from eunoe.text.markup import escape_xml
+from eunoe.recall.recalled_context import content_terms
+from eunoe.text.normalize import escape_xml
 from eunoe.text.sentences import cut_to_words, split_sentences
 
 SUMMARY_PROMPT: Final = """\

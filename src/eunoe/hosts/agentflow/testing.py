@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from injectq import InjectQ
 
-from eunoe.form.content_words import content_words
+from eunoe.form.evidence import content_words
 from eunoe.hosts.agentflow.configuration import configure_memory
 from eunoe.hosts.agentflow.framework import (
     BaseStore,

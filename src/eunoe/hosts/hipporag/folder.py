@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from eunoe.apps.projects import ProjectMemory, ProjectName
-from eunoe.apps.projects.hipporag_folders import (
+from eunoe.apps.projects.settings import (
     CHUNK_FILES,
     METADATA_FILES,
     OPENIE_FILES,

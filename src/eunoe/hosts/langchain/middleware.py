@@ -25,7 +25,7 @@ from eunoe.hosts.langchain.tools import STORE_TOOL, memory_tools
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.arguments import RecipeName, check_choice, check_count, check_seconds
 from eunoe.model.scope import Scope, ScopeLike
-from eunoe.recall.ranking_recipes import Recipe
+from eunoe.recall.recipes import Recipe
 from eunoe.recall.request import find_recipe
 
 ScopeFunction = Callable[[Mapping[str, Any], Any], ScopeLike]

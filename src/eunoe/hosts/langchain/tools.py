@@ -16,8 +16,7 @@ from eunoe.hosts.langchain.run_scope import lasting_scope
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 from eunoe.recall.rendering import DESCRIPTION
-from eunoe.text.markup import escape_xml
-from eunoe.text.normalize import replace_surrogates
+from eunoe.text.normalize import escape_xml, replace_surrogates
 
 STORE_TOOL: Final = "store_memory"
 _STORE_DESCRIPTION: Final = (
