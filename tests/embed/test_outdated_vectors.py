@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.support import vowels
 from tests.support.letters import Letters
+from tests.support.steps import steps_of
 from tests.support.vowels import NEW, OLD, Vowels, make_old
 from tests.support.waiting import wait_until
 
@@ -273,8 +274,8 @@ class TestMeanwhile:
         """As an older package leaves it whose own re-embedding was stopped."""
         with eunoe.open(old_store) as memory:
             make_steps(memory)
-            with memory._engine.store.writing():
-                store = memory._engine.store
+            with steps_of(memory).writing():
+                store = steps_of(memory)
                 numbers = {name: store.model(name).number for name in (OLD, NEW)}
                 store.put_vectors(numbers[OLD], [(seq, bytes(20)) for seq in store.embedded(numbers[NEW], 9)])
             assert memory.admin.reembed() == 4

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from tests.support import kept_indexes as child
 from tests.support.kept_indexes import NOBODY, SCOPE, SECRET, HashedWords, answers, held_bytes, open_memory, passages
+from tests.support.steps import steps_of
 
 import eunoe
 from eunoe.index import cache
@@ -54,8 +55,8 @@ def forget(path: Path, id: str = "secret") -> eunoe.ForgetReport:
 
 
 def is_due(path: Path) -> bool:
-    with open_memory(path) as memory, memory._engine.store.reading():
-        return bool(memory._engine.store.get_value(scrubbing._DUE_VALUE))
+    with open_memory(path) as memory, steps_of(memory).reading():
+        return bool(steps_of(memory).get_value(scrubbing._DUE_VALUE))
 
 
 def ask(path: Path, keep: bool = True) -> list[Any]:
@@ -352,7 +353,7 @@ def test_an_index_of_a_copy_with_the_same_version_is_removed(path: Path, tmp_pat
 
 def test_a_file_that_somebody_else_signed_is_not_used(path: Path) -> None:
     files = KeptFiles(path)
-    with open_memory(path) as memory, memory._engine.store.reading():
+    with open_memory(path) as memory, steps_of(memory).reading():
         kept = memory._engine.indexes._kept
         assert kept is not None
         key = kept._key()

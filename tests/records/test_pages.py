@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from tests.support.steps import steps_of
 
 import eunoe
 from eunoe.errors import AccessError, InputError, ScopeError
@@ -139,7 +140,7 @@ class TestRecent:
 
 def _steps_of_recent(memory: Memory, acme: Memory) -> int:
     """How many steps the database takes for the first page."""
-    store, steps = memory._engine.store, list[int]()
+    store, steps = steps_of(memory), list[int]()
     with store.reading():
         connection = store._block.connection
         connection.set_progress_handler(lambda: steps.append(1), 1)
@@ -150,7 +151,7 @@ def _steps_of_recent(memory: Memory, acme: Memory) -> int:
 
 def _plans_of_recent(memory: Memory, keys: dict[str, str]) -> list[str]:
     """How the database finds the records of a page."""
-    store, found = memory._engine.store, list[str]()
+    store, found = steps_of(memory), list[str]()
     with store.reading():
         connection = store._block.connection
         connection.set_trace_callback(lambda sql: found.append(sql))

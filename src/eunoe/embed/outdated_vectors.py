@@ -2,12 +2,13 @@
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from eunoe.embed.store_embedder import StoreEmbedder
 from eunoe.model.atom import Record
 from eunoe.model.scope import Scope
-from eunoe.store.contract import ItemQuery, Store, VectorModel, streams_of
+from eunoe.store.contract import ItemQuery, Reading, Store, VectorModel, Writing, streams_of
 
 _WRITE_SECONDS: Final = 1.0
 """How long the end of a model waits for others who write. It comes again with the next step."""
@@ -36,23 +37,25 @@ class OutdatedVectors:
         """Records whose vectors are to be made anew: of scopes that were asked last, then of all, the newest first."""
         while self._embedder.replaced:
             name, block = self._embedder.replaced[0], self._block  # another thread may set it meanwhile
-            with self._store.reading():
-                model = self._store.model(name)
-                records = self._select(model, block, limit) if model else []
-                if model and not records:
-                    self._block = block = self._next_block(model)
-                    records = self._select(model, block, limit)
+            records, self._block = self._store.read((), partial(self._read, name, block, limit))
             if records:
                 return records
+            block = self._block
             self._remove(name, block)
         return []
 
-    def _select(self, model: VectorModel, block: Sequence[int], limit: int) -> list[Record]:
-        """Those of a block that are still outdated."""
-        return self._store.select(ItemQuery(seqs=block, with_vector=model.number, skip_damaged=True, limit=limit))
+    def _read(self, name: str, block: Sequence[int], limit: int, store: Reading) -> tuple[list[Record], Sequence[int]]:
+        """Those of a block that are still outdated, or of the next one."""
+        model = store.model(name)
+        if model is None:
+            return [], block
+        query = ItemQuery(seqs=block, with_vector=model.number, skip_damaged=True, limit=limit)
+        if records := store.select(query):
+            return records, block
+        block = self._next_block(store, model)
+        return store.select(query._replace(seqs=block)), block
 
-    def _next_block(self, model: VectorModel) -> list[int]:
-        store = self._store
+    def _next_block(self, store: Reading, model: VectorModel) -> list[int]:
         query = ItemQuery(with_vector=model.number, order="newest", skip_damaged=True, limit=_BLOCK_RECORDS)
         for scope in self._asked:
             streams = [stream.id for stream in streams_of(store, scope)]
@@ -62,20 +65,21 @@ class OutdatedVectors:
 
     def _remove(self, name: str, seqs: Sequence[int]) -> None:
         """Remove vectors whose records cannot be read. If none are left, there is nothing more to do."""
-        with self._store.writing(_WRITE_SECONDS):
-            self._delete(name, seqs)
+        self._store.write((), lambda store: self._delete(store, name, seqs), timeout=_WRITE_SECONDS)
         self._embedder.find_replaced()
 
-    def delete(self, seqs: Sequence[int]) -> None:
+    def delete(self, store: Writing, seqs: Sequence[int]) -> None:
         """Remove the outdated vectors of records, in the step that gives them others."""
         for name in self._embedder.replaced:
-            self._delete(name, seqs)
+            self._delete(store, name, seqs)
 
-    def _delete(self, name: str, seqs: Sequence[int]) -> None:
+    def _delete(self, store: Writing, name: str, seqs: Sequence[int]) -> None:
         """Remove vectors of a model, and with the last of them the model."""
-        store, model = self._store, self._store.model(name)
+        model = store.model(name)
         if model:
             store.delete_vectors(seqs, model.number)
             if not store.embedded(model.number, 1):
                 store.drop_model(model.number)
-                _log.info("%s: all vectors of %s are replaced by those of %s", store.target, name, self._embedder.name)
+                _log.info(
+                    "%s: all vectors of %s are replaced by those of %s", self._store.target, name, self._embedder.name
+                )

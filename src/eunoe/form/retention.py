@@ -24,7 +24,7 @@ from eunoe.records.atoms import archive
 from eunoe.records.counters import AccessLog
 from eunoe.records.revisions import unabsorbed
 from eunoe.records.streams import SettingsReader
-from eunoe.store.contract import ItemQuery, Store, all_items
+from eunoe.store.contract import ItemQuery, Reading, Store, Writing
 from eunoe.store.schema import AccessCount, StreamState
 
 _POLICY = ("max_age_days", "max_idle_days", "keep_best")
@@ -53,45 +53,44 @@ def apply_retention(
 ) -> RetentionReport:
     """Archive what the policy does not keep; a dry run only tells."""
     access.save()
-    with store.reading():
-        report = _apply(store, scope, policy, dry_run=True)
+    report = store.read([scope], lambda store: _apply(store, scope, policy, None))
     if dry_run or not report.archived:
         return replace(report, dry_run=dry_run)
-    with store.writing():
-        return _apply(store, scope, policy, dry_run=False)
+    return store.write([scope], lambda store: _apply(store, scope, policy, store))
 
 
-def _apply(store: Store, scope: Scope, policy: Mapping[str, Any], dry_run: bool) -> RetentionReport:
+def _apply(store: Reading, scope: Scope, policy: Mapping[str, Any], writing: Writing | None) -> RetentionReport:
+    """What the policy does not keep; archived if there is something to write with."""
     if not scope.within:
-        return _apply_alone(store, store.stream(scope), scope, policy, dry_run)
-    reports = [_apply_alone(store, stream, stream.scope, policy, dry_run) for stream in store.streams_within(scope)]
+        return _apply_alone(store, store.stream(scope), scope, policy, writing)
+    reports = [_apply_alone(store, stream, stream.scope, policy, writing) for stream in store.streams_within(scope)]
     archived = tuple(pair for report in reports for pair in report.archived)
-    return RetentionReport(archived, sum(report.kept for report in reports), dry_run)
+    return RetentionReport(archived, sum(report.kept for report in reports), writing is None)
 
 
 def _apply_alone(
-    store: Store, stream: StreamState | None, scope: Scope, policy: Mapping[str, Any], dry_run: bool
+    store: Reading, stream: StreamState | None, scope: Scope, policy: Mapping[str, Any], writing: Writing | None
 ) -> RetentionReport:
     own = SettingsReader(store).of(scope)
     settings = (own.settings if own else Settings(owner=tuple(scope), consolidation_prompt="")).changed(**policy)
     if stream is None:
-        return RetentionReport(dry_run=dry_run)
+        return RetentionReport(dry_run=writing is None)
     query = ItemQuery(stream.id, kinds=ATOM_KINDS, open=True, reviewed=True)
     if not has_policy(settings):
-        return RetentionReport(kept=store.count(query), dry_run=dry_run)
-    records, moment = list(all_items(store, query)), utc_now()
+        return RetentionReport(kept=store.count(query), dry_run=writing is None)
+    records, moment = list(store.iterate(query)), utc_now()
     # Observations that a summary is still to absorb stay. Where no summary is written, none wait.
     waiting = unabsorbed(store, stream.id) if settings.consolidation_prompt else []
     reasons = _find_reasons(store, records, {record.seq for record in waiting}, settings, moment)
     archived = [record for record in records if record.seq in reasons]
-    if archived and not dry_run:
-        archive(store, stream, archived, moment)
+    if archived and writing:
+        archive(writing, stream, archived, moment)
     pairs = tuple((record.id, reasons[record.seq]) for record in archived)
-    return RetentionReport(pairs, len(records) - len(archived), dry_run)
+    return RetentionReport(pairs, len(records) - len(archived), writing is None)
 
 
 def _find_reasons(
-    store: Store, records: Sequence[Record], waiting: Set[int], settings: Settings, moment: datetime
+    store: Reading, records: Sequence[Record], waiting: Set[int], settings: Settings, moment: datetime
 ) -> dict[int, str]:
     """Why each atom goes that does, by its number. Pinned ones stay, and count among the best; those that wait stay
     as well, and do not count."""
@@ -105,7 +104,7 @@ def _find_reasons(
     return reasons
 
 
-def _weigh(store: Store, records: Sequence[Record], moment: datetime) -> list[AtomWorth]:
+def _weigh(store: Reading, records: Sequence[Record], moment: datetime) -> list[AtomWorth]:
     """Those that are worth the least first."""
     counts = {count.seq: count for count in store.load(AccessCount, seq=[record.seq for record in records])}
     worths = (worth_of(record, counts.get(record.seq), moment) for record in records)

@@ -288,7 +288,7 @@ class Graph(Group):
         check_text(entity, "entity")
         steps, most = check_count(depth, "depth", most=MAX_DEPTH), check_count(limit, "limit", most=MAX_ENTITIES)
         engine = self._engine
-        return engine.run(find_neighbourhood, engine.store, engine.indexes, owner, entity, steps, most)
+        return engine.run(find_neighbourhood, engine.indexes, owner, entity, steps, most)
 
     def size(self, scope: ScopeLike, *, exact: bool = False) -> GraphSize:
         """Return how many passages, entities and triples there are.
@@ -301,7 +301,7 @@ class Graph(Group):
         from eunoe.recall.neighbourhood import measure_graph
 
         owner, engine = self._guard.reach(scope, "read", exact), self._engine
-        return engine.run(measure_graph, engine.store, engine.indexes, owner)
+        return engine.run(measure_graph, engine.indexes, owner)
 
     def extract(self, scope: ScopeLike, *, limit: int | None = None, ask: bool = True) -> GraphReport:
         """Have the language model read the passages that it has not read yet, at most so many, for entities and

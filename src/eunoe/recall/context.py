@@ -40,7 +40,7 @@ from eunoe.records.counters import AccessLog
 from eunoe.records.log import load_session
 from eunoe.records.reading import near_scope_notes
 from eunoe.records.streams import stream_notes
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading, Store
 from eunoe.store.schema import StreamState
 from eunoe.text.sentences import text_width, token_count
 
@@ -49,7 +49,8 @@ def empty_context_notes(
     store: Store, request: ContextRequest, audience: Audience, static: StaticContext, queries: Sequence[str]
 ) -> tuple[str, ...]:
     """What was not there, waits, or was left out; never nothing."""
-    with store.reading():
+
+    def find(store: Reading) -> tuple[str, ...]:
         searched = [request.scope, *audience.searched_in(MEMORY_TYPES), *(target.scope for target in audience.targets)]
         shown = [scope for scope in dict.fromkeys(searched) if scope not in audience.private]
         streams = [stream for stream in map(store.stream, shown) if stream and _holds_items(store, stream)]
@@ -67,22 +68,24 @@ def empty_context_notes(
                 notes.append("nothing that may be shown here bears on the message, or it stands in the latest messages")
         elif not notes:
             notes.append(f"nothing is stored in {request.scope} yet")
-    return tuple(notes)
+        return tuple(notes)
+
+    return store.read((), find)
 
 
-def _left_out(store: Store, request: ContextRequest, audience: Audience) -> Iterator[str]:
+def _left_out(store: Reading, request: ContextRequest, audience: Audience) -> Iterator[str]:
     held = (store.stream(scope) for scope in audience.private if request.bounds.covers(scope))
     if any(stream and _holds_items(store, stream) for stream in held):
         yield "a user's own memory is left out: several users take part, or nobody says which of them asks"
 
 
-def _unused(store: Store, streams: Sequence[StreamState]) -> Iterator[str]:
+def _unused(store: Reading, streams: Sequence[StreamState]) -> Iterator[str]:
     waiting = sum(session.messages for session in (load_session(store, each) for each in streams) if session)
     if waiting:
         yield f"{waiting} message{'s wait' if waiting > 1 else ' waits'} for `form`"
 
 
-def _holds_items(store: Store, stream: StreamState) -> bool:
+def _holds_items(store: Reading, stream: StreamState) -> bool:
     return bool(store.select(ItemQuery(stream.id, open=True, limit=1)))
 
 
@@ -177,8 +180,10 @@ class ContextBuilder:
         return find_audience(self._store, request.scope, request.users, request.bounds)
 
     def _damage(self, audience: Audience) -> tuple[str, ...]:
-        with self._store.reading():
-            return stream_notes(self._store, audience.streams)
+        def find(store: Reading) -> tuple[str, ...]:
+            return stream_notes(store, audience.streams)
+
+        return self._store.read((), find)
 
     def _static(self, request: ContextRequest, audience: Audience, looks_up: bool) -> StaticContext:
         style, budget = STYLES[request.format], request.static_budget(looks_up)
@@ -195,9 +200,8 @@ class ContextBuilder:
             return []
         session = audience.scope.pairs.get("session", "")
         limit = _HISTORY_MESSAGES + _KEPT_MESSAGES
-        with self._store.reading():
-            query = ItemQuery(audience.stream.id, session=session, open=True, order="position", limit=limit)
-            records = self._store.select(query)
+        query = ItemQuery(audience.stream.id, session=session, open=True, order="position", limit=limit)
+        records = self._store.read([audience.scope], lambda store: store.select(query))
         before = [record for record in records if not is_message_itself(record, request, audience)]
         return read_turns(reversed(before[:_HISTORY_MESSAGES]), audience.scope)
 
@@ -211,11 +215,14 @@ class ContextBuilder:
 
     def _holds_anything(self, request: ContextRequest, audience: Audience) -> bool:
         """Whether anything but the message itself can be looked up."""
-        with self._store.reading():
-            streams = filter(None, map(self._store.stream, audience.searched_in(MEMORY_TYPES)))
+
+        def find(store: Reading) -> bool:
+            streams = filter(None, map(store.stream, audience.searched_in(MEMORY_TYPES)))
             queries = (ItemQuery(stream.id, open=True, reviewed=True, limit=2) for stream in streams)
-            records = (record for query in queries for record in self._store.select(query))
+            records = (record for query in queries for record in store.select(query))
             return any(not is_message_itself(record, request, audience) for record in records)
+
+        return self._store.read((), find)
 
 
 def _with_rest(request: ContextRequest, static: StaticContext, recalled: RecalledContext) -> str:

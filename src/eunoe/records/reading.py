@@ -292,11 +292,10 @@ def recent_page(
 ) -> Page[Item]:
     """The atoms of a query in the whole store, or in what these scopes mean, the latest first, from a cursor on."""
     limit = query.limit or 1
-    query = query._replace(order="latest", limit=limit + 1, skip_damaged=True)
+    wanted = query._replace(order="latest", limit=limit + 1, skip_damaged=True)
 
     def read(store: Reading) -> Page[Item]:
-        if after != "":
-            query = query._replace(older_than=_parse_moment(store, after))
+        query = wanted._replace(older_than=_parse_moment(store, after)) if after != "" else wanted
         records = store.select(query) if scopes is None else _select_latest(store, scopes, query)
         streams = store.streams(ids=list({record.stream for record in records}))
         notes = damage_notes(each for stream in streams for each in store.noticed(stream.id))

@@ -167,7 +167,7 @@ class SqliteStore(SqlStore):
             self._local.step = None
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         try:
-            if connection and connection.in_transaction:
+            if connection and not self._refusal and connection.in_transaction:
                 connection.execute("ROLLBACK")
         finally:
             self._release_connection()
