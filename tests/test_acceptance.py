@@ -23,8 +23,7 @@ from eunoe.cli.app import run
 from eunoe.errors import EunoeError, InputError, LlmError, NotFoundError
 from eunoe.hosts.eden import migrate
 from eunoe.hosts.memory_tool import tool
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Admin, Corrections, Graph, Memory, Streams, Summaries
 from eunoe.model.arguments import ATOM_KINDS, CONTEXT_FORMATS
 from eunoe.model.atom import Atom, source_name, source_place

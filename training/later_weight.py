@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from bench.conversations import GoldConversation
 from fit_recipe import EmbedderVectors, entries, load_part
 
-from eunoe.bench.conversations import GoldConversation
 from eunoe.index.stream import StreamIndex
 from eunoe.recall import query
 from eunoe.recall.ranking import find_candidates, present_share

@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-
-from eunoe.bench.discussion import run_discussion_bench
-from eunoe.cli.app import run
+from bench.__main__ import run_bench
+from bench.discussion import run_discussion_bench
 
 TALK = {
     "conversations": [
@@ -44,12 +43,12 @@ def test_a_run_has_all_figures(talk: Path) -> None:
 
 @pytest.mark.parametrize("json_wanted", [True, False])
 def test_the_command_shows_them(json_wanted: bool, talk: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["bench", "discussion", "--data", str(talk), "--messages", "20", "--memories", "5", "--repeats", "2"]
-    assert run([*words, "--sizes", "none", *(["--json"] if json_wanted else [])]) == 0
+    words = ["discussion", "--data", str(talk), "--messages", "20", "--memories", "5", "--repeats", "2"]
+    assert run_bench([*words, "--sizes", "none", *(["--json"] if json_wanted else [])]) == 0
     shown = capsys.readouterr().out
     assert json.loads(shown)["creators"] == {} if json_wanted else "keyword memory and log" in shown
 
 
 def test_a_wrong_size_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "discussion", "--sizes", "many"]) == 2
+    assert run_bench(["discussion", "--sizes", "many"]) == 2
     assert "many" in capsys.readouterr().err

@@ -10,7 +10,7 @@ from tests.cli.conftest import Cli, Result
 
 import eunoe
 from eunoe.errors import LlmError
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 
 ATLAS = "project=atlas"
 

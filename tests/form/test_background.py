@@ -21,8 +21,7 @@ from eunoe.form import extraction
 from eunoe.form.background import Background
 from eunoe.form.chunk import Proposal
 from eunoe.form.former import Former
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from eunoe.errors import LlmError
 from eunoe.form.chunk import Extraction, KnownAtom
 from eunoe.form.llm_extraction import UnusableAnswer, extract_by_llm
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 from eunoe.model.scope import Scope
 from eunoe.model.stream import PRESETS, Target
 from eunoe.model.turn import Turn, limit_growth

@@ -10,13 +10,13 @@ from statistics import mean
 from xml.etree import ElementTree
 
 import pytest
+from bench.context import holds_gold
+from bench.conversations import load_conversations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.steps import steps_of
 
 import eunoe
-from eunoe.bench.context import holds_gold
-from eunoe.bench.conversations import load_conversations
 from eunoe.errors import EmbedderError, InputError, StoreError
 from eunoe.hosts.memory_tool import tool
 from eunoe.memory import AsyncMemory

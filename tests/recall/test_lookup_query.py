@@ -9,7 +9,7 @@ import pytest
 
 import eunoe
 from eunoe.errors import LlmError
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 from eunoe.model.turn import Turn
 from eunoe.recall.query import cut_middle, is_reaction, llm_query, rule_query
 

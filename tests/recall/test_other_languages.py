@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from bench.conversations import GoldConversation, load_conversations, merge_conversations
 
 import eunoe
-from eunoe.bench.conversations import GoldConversation, load_conversations, merge_conversations
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "languages"
 FILES = sorted(FOLDER.glob("*.json"))

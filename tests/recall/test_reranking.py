@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.context import run_context_bench
+from bench.recall import run_recall_bench
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 import eunoe
-from eunoe.bench.context import run_context_bench
-from eunoe.bench.recall import run_recall_bench
 from eunoe.cli.app import app
 from eunoe.embed import encoder as rerankers
 from eunoe.embed import encoder as transformers

@@ -10,8 +10,8 @@ from math import log
 
 import numpy as np
 import pytest
+from bench.conversations import GoldConversation, load_conversations
 
-from eunoe.bench.conversations import GoldConversation, load_conversations
 from eunoe.embed.word_vectors import StaticEmbedder
 from eunoe.index.stream import IndexEntry, StreamIndex
 from eunoe.recall.query import without_names

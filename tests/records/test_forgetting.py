@@ -16,6 +16,7 @@ from eunoe.embed.adapters import from_callable
 from eunoe.embed.store_embedder import StoreEmbedder
 from eunoe.errors import InputError, NotFoundError, StoreFullError
 from eunoe.records.forgetting import ByIds, remove
+from eunoe.store.sql import SqlWriting
 from eunoe.store.sqlite import SqliteStore
 
 ANNA = "user=anna"

@@ -22,6 +22,7 @@ from eunoe.records import versions
 from eunoe.records.identity import memory_key
 from eunoe.records.versions import add_support, find_same_topic
 from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.sql import SqlReading
 from eunoe.store.sqlite import SqliteStore
 
 ANNA = Scope(user="anna")
@@ -43,7 +44,7 @@ def read_counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
     select = SqlReading.select
 
-    def counted(self: SqliteStore, query: ItemQuery) -> list[Record]:
+    def counted(self: SqlReading, query: ItemQuery) -> list[Record]:
         records = select(self, query)
         if query.topics is not None or query.topic_start is not None:
             counts.append(len(records))

@@ -78,7 +78,7 @@ def readers() -> dict[str, Callable[[str], object]]:
     from eunoe.index.lexical import LexicalIndex
     from eunoe.index.passage import parse_passage
     from eunoe.index.stream import StreamIndex
-    from eunoe.llm.lenient_json import read_json
+    from eunoe.llm.structured import read_json
     from eunoe.model.atom import Record
     from eunoe.model.scope import parse_scopes
     from eunoe.model.stream import PRESETS, Target

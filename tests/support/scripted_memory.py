@@ -7,7 +7,7 @@ import json
 from tests.support.steps import steps_of
 
 import eunoe
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 from eunoe.model.scope import Scope
 from eunoe.records import revisions
 

@@ -77,7 +77,7 @@ def _load_server() -> Callable[..., NoReturn]:
 
 def _arguments(options: Options, profile: str, within: str | None, any_scope: bool) -> tuple[str, ...]:
     """The arguments with which an assistant starts it, beside the store and the scope."""
-    from eunoe.embed.folder import absolute_spec
+    from eunoe.embed import absolute_spec
 
     values = {
         "--embedder": absolute_spec(options.embedder or ""),

@@ -10,9 +10,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from eunoe.embed import DEFAULT_EMBEDDER, load_embedder
+from eunoe.embed import DEFAULT_EMBEDDER, absolute_spec, is_folder_spec, load_embedder
 from eunoe.embed.contract import Embedder, Vectors, known_languages, to_unit_vectors
-from eunoe.embed.folder import absolute_spec, is_folder_spec
 from eunoe.embed.replaced_models import REPLACED
 from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError, StoreError
 from eunoe.model.atom import Record

@@ -15,9 +15,9 @@ from eunoe.form.extractive import extract_extractively
 from eunoe.form.llm_extraction import Background, UnusableAnswer, extract_by_llm
 from eunoe.form.statements import is_secret, is_vital
 from eunoe.form.turns import KindModel, Sentence, TurnReader, TurnReading
-from eunoe.llm.answers import UNUSABLE
 from eunoe.llm.contract import AnswerError, CutAnswerError, DeclinedError, Llm, PromptTooLongError
 from eunoe.llm.models import Models
+from eunoe.llm.structured import UNUSABLE
 from eunoe.model.arguments import ATOM_KINDS, KEPT_KINDS, utc_now
 from eunoe.model.atom import EXTRACTIVE
 from eunoe.model.result import Hit

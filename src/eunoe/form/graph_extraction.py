@@ -15,9 +15,9 @@ from eunoe.form.chunk import StreamsRead, describe_failure
 from eunoe.form.data_files import load_prompt
 from eunoe.form.llm_extraction import SchemaLlm
 from eunoe.index.passage import is_within
-from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import CutAnswerError, DeclinedError, Llm, Prompt, PromptTooLongError
 from eunoe.llm.models import Models, asking_for
+from eunoe.llm.structured import ask_structured
 from eunoe.model.atom import Record
 from eunoe.model.result import GraphReport, PassageGraph, Triple
 from eunoe.model.scope import Scope

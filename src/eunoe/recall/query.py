@@ -14,7 +14,7 @@ from eunoe.errors import LlmError
 from eunoe.index.lexical import TermGroup
 from eunoe.index.stream import StreamIndex
 from eunoe.llm.contract import Llm, Prompt
-from eunoe.llm.lenient_json import read_json
+from eunoe.llm.structured import read_json
 from eunoe.model.turn import AGENT_ROLES, USER_ROLES, Turn
 from eunoe.text import analyzer, dates
 from eunoe.text.analyzer import one_letter_away

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
@@ -19,12 +17,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from eunoe.errors import EunoeError, InputError
+from eunoe.files import create_once
 from eunoe.memory import AsyncMemory, Change, Memory
 from eunoe.model.arguments import to_micros, utc_now
 from eunoe.server.audit import Audit, AuditTrail, Via
 from eunoe.server.config import Addresses
 from eunoe.server.keys import OWNER, Key, Keys
-from eunoe.server.oauth import ACCESS_PREFIX, Grants
+from eunoe.server.oauth import ACCESS_PREFIX, OAuth
 from eunoe.server.state import ServerState
 
 _MINUTE: Final = 60.0
@@ -213,7 +212,7 @@ class Access:
         sessions: Sessions,
         audit: Audit,
         owner_token: str,
-        grants: Grants | None = None,
+        oauth: OAuth | None = None,
         copies: Callable[[Change], None] | None = None,
     ) -> None:
         self._memory = memory
@@ -221,14 +220,14 @@ class Access:
         self._sessions = sessions
         self._audit = audit
         self._owner_token = owner_token.encode()
-        self._grants = grants
+        self._oauth = oauth
         self._copies = copies
         self._memories: dict[tuple[str, ...], tuple[Key, AsyncMemory]] = {}
 
     def find_caller(self, token: str, attempt: Attempt = _NOWHERE) -> Caller | None:
         """The caller with a key, or with an access token that is meant for the path."""
-        if self._grants and token.startswith(ACCESS_PREFIX):
-            granted = self._grants.find_key(token, attempt.path)
+        if self._oauth and token.startswith(ACCESS_PREFIX):
+            granted = self._oauth.find_key(token, attempt.path)
             return self._caller(granted, "oauth", attempt) if granted else None
         key = self._keys.verify(token)
         if hmac.compare_digest(token.encode(errors="replace"), self._owner_token) and attempt.is_local:
@@ -263,13 +262,8 @@ class Access:
 
 def load_owner_token(path: Path) -> str:
     """The token of whoever owns the store, made at the first start; nobody else can read its file."""
-    if not path.exists():
-        draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(_TOKEN_BYTES))
-        with suppress(FileExistsError):  # another process was faster: its token counts
-            os.link(draft, path)
-        draft.unlink()
+    if not path.exists():  # if another process is faster, its token counts
+        create_once(path, secrets.token_urlsafe(_TOKEN_BYTES).encode())
     path.chmod(0o600)
     token = path.read_text().strip()
     if len(token) < _TOKEN_BYTES:

@@ -26,7 +26,7 @@ from eunoe.apps.discussion.workflow.models import ModelMap
 from eunoe.apps.discussion.workflow.runner import WorkflowResult
 from eunoe.errors import AccessError, EunoeError, InputError, LlmError, NotFoundError, ScopeError, WorkflowError
 from eunoe.llm import load_llm
-from eunoe.llm.openai import OpenAILlm
+from eunoe.llm.remote import OpenAILlm
 from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
 from eunoe.net.endpoint import EndpointError

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
 from eunoe.errors import DamagedStoreError, InputError, ReplacedStoreError, StoreBusyError, StoreError
+from eunoe.files import NEW_FILE_MODE
 from eunoe.model.arguments import utc_now
 from eunoe.model.result import BackupReport, Damage
 from eunoe.model.scope import Scope
@@ -22,7 +23,6 @@ from eunoe.store.contract import CopyProgress, R, Reading, Writing
 from eunoe.store.kept_files import KeptFiles
 from eunoe.store.migrations import APPLICATION_ID, HAS_TENANT, HAS_USER, MIGRATIONS, TENANT_PAIR, TENANT_PART, USER_PART
 from eunoe.store.new_schema import apply_migrations
-from eunoe.store.output_file import NEW_FILE_MODE
 from eunoe.store.sql import SqlReading, SqlWriting
 from eunoe.store.sqlite_files import (
     BACKUP_VALUE,

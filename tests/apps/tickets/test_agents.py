@@ -25,7 +25,7 @@ from eunoe.apps.tickets import (
 )
 from eunoe.apps.tickets.worker import read_events
 from eunoe.errors import InputError, LlmError
-from eunoe.llm.scripted import ScriptedLlm as Model
+from eunoe.llm.contract import ScriptedLlm as Model
 
 __all__ = ["agents"]
 

@@ -79,7 +79,7 @@ class ProjectSettings:
         elif not base_url and not model.startswith("text-embedding-"):
             raise EmbedderError(f"{model} needs a server, which MEMORY_EMBEDDING_BASE_URL names")
         elif self.embedding_api_key:
-            from eunoe.embed.openai import OpenAIEmbedder  # here, since what speaks HTTP takes long to import
+            from eunoe.embed.adapters import OpenAIEmbedder  # here, since what speaks HTTP takes long to import
 
             return OpenAIEmbedder(model, base_url=base_url or None, api_key=self.embedding_api_key)
         else:
@@ -106,7 +106,7 @@ class ProjectSettings:
 
     def _llm(self, model: str, base_url: str) -> Any:
         if model not in ("none", "auto") and (base_url or ":" not in model):
-            from eunoe.llm.openai import OpenAILlm  # here, since what speaks HTTP takes long to import
+            from eunoe.llm.remote import OpenAILlm  # here, since what speaks HTTP takes long to import
 
             return OpenAILlm(model, base_url=base_url or None, api_key=self.llm_api_key or None)
         if model != "auto":

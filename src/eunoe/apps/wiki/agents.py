@@ -14,8 +14,8 @@ from eunoe.apps.wiki.tools import FILE_TOOLS, WikiMemoryMiddleware, WikiMemorySt
 from eunoe.errors import LlmError, MissingPackageError
 from eunoe.hosts.langchain.final_text import is_page
 from eunoe.llm import LLM_VARIABLE, load_llm
-from eunoe.llm.lenient_json import read_json
 from eunoe.llm.remote import KeyMissingError
+from eunoe.llm.structured import read_json
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.net.endpoint import check_base_url
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 from eunoe.apps.wiki.files import plain_path
 from eunoe.apps.wiki.memory import MemoryType, WikiMemory, atom_items, merge_memories, repository_scope
 from eunoe.errors import InputError
+from eunoe.hosts.common import Problems
 from eunoe.hosts.mongo_export import object_id_time, read_time, read_values, unwrap
-from eunoe.hosts.problems import Problems
 from eunoe.memory import Memory
 from eunoe.model.arguments import as_list, check_names, check_text
 

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from eunoe.apps.wiki.files import matches_any, open_checkout
 from eunoe.errors import EunoeError, InputError, NotFoundError, ScopeError
-from eunoe.hosts.default_store import default_memory
+from eunoe.hosts.common import default_memory
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.arguments import (
     as_list,

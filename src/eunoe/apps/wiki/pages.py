@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -17,14 +16,13 @@ from typing import Any, Final, NamedTuple, Self
 from urllib.parse import quote, unquote
 
 from eunoe.apps.wiki.agents import WikiPage, WikiStructure, slug
-from eunoe.apps.wiki.locks import locked_folder
 from eunoe.errors import ConflictError, InputError, MissingPackageError
+from eunoe.files import locked, remove_dead_parts, write_file
 from eunoe.model.arguments import utc_now
 from eunoe.text.normalize import replace_surrogates
 
 STATE_FILE: Final = ".eunoe-wiki.json"
 INDEX_FILE: Final = "index.md"
-_DRAFT_PREFIX: Final = ".eunoe-wiki-draft-"
 _FORMAT: Final = 1
 _FILE_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,99}\.md")
 _FILE_MODE: Final = 0o644
@@ -81,10 +79,9 @@ class OutputFolder:
             raise InputError(f"{self.path} is a file: name a folder for the wiki")
         is_new = not self.path.exists()
         self.path.mkdir(parents=True, exist_ok=True)
-        with locked_folder(self.path):
+        with locked(self.path):
             self._load()
-            for draft in self.path.glob(f"{_DRAFT_PREFIX}*"):
-                draft.unlink(missing_ok=True)
+            remove_dead_parts(self.path)
             try:
                 yield self
             finally:
@@ -152,7 +149,7 @@ class OutputFolder:
 
     def save(self) -> None:
         """Write the state, whole or not at all."""
-        _replace(self.path / STATE_FILE, self.state.to_json().encode())
+        write_file(self.path / STATE_FILE, self.state.to_json().encode(), mode=_FILE_MODE)
 
     def _write(self, name: str, text: str, page: str = "") -> None:
         content = replace_surrogates(text).encode()
@@ -164,7 +161,7 @@ class OutputFolder:
             if page:
                 self.state.pages[page] = digest
             self.save()
-            _replace(self.path / name, content)
+            write_file(self.path / name, content, mode=_FILE_MODE)
 
     def _load(self) -> None:
         path = self.path / STATE_FILE
@@ -196,21 +193,6 @@ class OutputFolder:
 def page_file(id: str) -> str:
     """Return the name of a page's file."""
     return f"{id}.md"
-
-
-def _replace(path: Path, content: bytes) -> None:
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=_DRAFT_PREFIX)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(draft, _FILE_MODE)
-        os.replace(draft, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(draft)
-        raise
 
 
 try:

@@ -23,8 +23,8 @@ from eunoe.apps.projects.settings import (
     project_folders,
 )
 from eunoe.errors import InputError
+from eunoe.hosts.common import Problems
 from eunoe.hosts.hipporag.chunks import CHUNK, keep_described
-from eunoe.hosts.problems import Problems
 from eunoe.model.arguments import check_text
 from eunoe.model.scope import Scope
 from eunoe.text.normalize import replace_surrogates
