@@ -16,7 +16,8 @@ from eunoe.store.contract import Store
 class Steps:
     """A store, and within `reading` and `writing` also what a step is given, as one object.
 
-    Each thread is in at most one block, and `reading` within it is part of that. The step itself waits in a thread of its own until the block ends.
+    Each thread is in at most one block, and `reading` within it is part of that. The step itself waits in a thread of
+    its own until the block ends.
     """
 
     def __init__(self, store: Store) -> None:
