@@ -476,8 +476,8 @@ def test_a_deletion_during_a_scrub_stays_due(memory, path, monkeypatch):
     def meanwhile(store, timeout=None):
         scrub(store, timeout)
         monkeypatch.setattr(SqliteStore, "scrub", scrub)
-        with store.writing():
-            remove(store, [eunoe.Scope.of(ANNA)], ByIds([kept[0].id]), may_return=False)
+        scope, chosen = eunoe.Scope.of(ANNA), ByIds([kept[0].id])
+        store.write([scope], lambda store: remove(store, [scope], chosen, may_return=False))
 
     monkeypatch.setattr(SqliteStore, "scrub", meanwhile)
     memory.forget(ANNA, kept[1].id)

@@ -371,7 +371,8 @@ class Store(ABC):
     """A store that is open. Threads may share it.
 
     A step is given what it reads and writes with, and keeps nothing of it. It may be run again where a database asks
-    for that: it calls no model, starts no thread, and changes nothing but the store. It begins no other step.
+    for that: it calls no model, starts no thread, and changes nothing but the store. It begins no other step, but for
+    one that reads in one that reads: whoever is told how far it is may look at the store.
     """
 
     target: str

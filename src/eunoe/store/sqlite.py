@@ -6,6 +6,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -66,6 +67,7 @@ _SQLITE_ERRORS: Final = (sqlite3.Error, FilesChangedError, UnicodeError)
 TIMEOUT_SECONDS: Final = 120.0
 """How long a writer waits for others. A batch of thousands of memories takes seconds, not minutes."""
 
+_INNER_STEP: Final = "a step of a store cannot begin another one: end it first, or do it in the same"
 _LOCK_SECONDS: Final = 5
 """How long SQLite itself waits for a lock before it is asked again."""
 _CHECKPOINT_POLL_SECONDS: Final = 0.01
@@ -114,19 +116,23 @@ class SqliteStore(SqlStore):
             raise
 
     def read(self, scopes: Sequence[Scope], step: Callable[[Reading], R]) -> R:
-        self._check_no_step()
+        if outer := getattr(self._local, "step", None):
+            if isinstance(outer, SqlWriting):
+                raise StoreError(_INNER_STEP)
+            # Who is told how far an export or a check is may look at the store: that is a step of its own.
+            with ThreadPoolExecutor(1) as thread:
+                return thread.submit(self.read, scopes, step).result()
         try:
-            reading = self._begin(SqlReading, "BEGIN")
-            result = step(reading)
-            reading.connection.execute("ROLLBACK")
-            return result
+            try:
+                return step(self._begin(SqlReading, "BEGIN"))
+            finally:
+                self._end()
         except _SQLITE_ERRORS as error:
             raise self._typed(error) from error
-        finally:
-            self._end()
 
     def write(self, scopes: Sequence[Scope], step: Callable[[Writing], R], *, timeout: float | None = None) -> R:
-        self._check_no_step()
+        if getattr(self._local, "step", None):
+            raise StoreError(_INNER_STEP)
         with self._typed_errors(), self._writer_turn(timeout):
             try:
                 writing = self._begin(SqlWriting, "BEGIN IMMEDIATE", timeout)
@@ -155,10 +161,6 @@ class SqliteStore(SqlStore):
         check_version(self.target, version, len(MIGRATIONS))
         self._local.step = step = kind(self, connection)
         return step
-
-    def _check_no_step(self) -> None:
-        if getattr(self._local, "step", None):
-            raise StoreError("a step of a store cannot begin another one: end it first, or do it in the same")
 
     def _end(self) -> None:
         """End the step of this thread; what was not committed has never happened."""

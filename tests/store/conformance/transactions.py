@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from itertools import product
 
 import pytest
 from tests.store.conformance.samples import (
@@ -79,8 +78,8 @@ class TransactionConformance:
             assert in_thread(_scopes, store) == []
         assert _scopes(store) == [ANNA]
 
-    def test_a_step_begins_no_other_one(self, store: Steps) -> None:
-        for outer, inner in product((store.read, store.write), repeat=2):
+    def test_a_step_that_writes_neither_begins_another_one_nor_begins_in_one(self, store: Steps) -> None:
+        for outer, inner in ((store.write, store.write), (store.write, store.read), (store.read, store.write)):
             with pytest.raises(StoreError):
                 outer((), lambda _, inner=inner: inner((), lambda _: None))
         insert_facts(store, ANNA)
