@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.graphs import graph_contents
 
 from eunoe.index.graph import TITLE_WEIGHT, EntityGraph, GraphView
 
@@ -23,7 +24,7 @@ def graph_of(texts: dict[int, str]) -> EntityGraph:
 
 
 def same(one: EntityGraph, other: EntityGraph) -> bool:
-    return one.contents() == other.contents() and set(one.entities) == set(other.entities)
+    return graph_contents(one) == graph_contents(other) and set(one.entities) == set(other.entities)
 
 
 def visible(graph: EntityGraph, *hidden: int) -> np.ndarray:

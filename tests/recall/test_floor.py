@@ -39,8 +39,10 @@ def shift_of(turns, question, scopes=1):
             ]
             memory.observe(name, said)
         searcher = memory._engine.searcher
-        with searcher.indexes.borrow([eunoe.Scope.parse(name) for name in names]) as held:
-            return floor_shift([each.index for each in held], question, 0.0, None)
+        scopes = [eunoe.Scope.parse(name) for name in names]
+        return searcher.indexes.read(
+            scopes, lambda _, held: floor_shift([each.index for each in held], question, 0.0, None)
+        )
 
 
 def test_in_a_small_memory_nothing_is_added():

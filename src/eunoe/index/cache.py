@@ -115,7 +115,10 @@ class IndexCache:
 
         def run(store: Reading) -> R:
             asked = {scope: streams for scope in scopes if (streams := streams_of(store, scope))}
-            keys = {scope: _key(scope, streams) for scope, streams in asked.items()}
+            # A stream that is alone has one index, however it is asked for.
+            keys: dict[Scope, _Key] = {
+                scope: streams[0].id if len(streams) == 1 else scope.text for scope, streams in asked.items()
+            }
             with self._lock:
                 slots = {key: self._slots.get(key) or _Slot() for key in keys.values()}
                 for key, slot in slots.items():
@@ -126,9 +129,8 @@ class IndexCache:
                     locks.enter_context(slots[key].lock)
                 for scope, streams in asked.items():
                     self._refresh(store, keys[scope], slots[keys[scope]], streams, graph, metadata)
-                return step(
-                    store, [HeldIndex(scope, slots[key].index, slots[key].owners) for scope, key in keys.items()]
-                )
+                held = [HeldIndex(scope, slots[key].index, slots[key].owners) for scope, key in keys.items()]
+                return step(store, held)
 
         return self._store.read(scopes, run)
 
@@ -251,7 +253,12 @@ class IndexCache:
         """Whether a cached index still has one of these records of a stream."""
         with self._lock:
             slots = [self._slots[key] for key in self._keys_of(stream)]
-        return any(_holds(slot.index, seqs) for slot in slots)
+        indexes = [(slot.index, slot.index.graph, slot.index.metadata or {}) for slot in slots]
+        return any(
+            seq in index.row_of or seq in metadata or (graph is not None and graph.holds(seq))
+            for index, graph, metadata in indexes
+            for seq in seqs
+        )
 
     def _refresh(
         self, store: Reading, key: _Key, slot: _Slot, streams: Sequence[StreamState], graph: bool, metadata: bool
@@ -271,7 +278,7 @@ class IndexCache:
         if lacks_metadata:
             slot.index.metadata = {}
             for stream in streams:
-                _read_metadata(store, slot.index, ItemQuery(stream.id, described=True, skip_damaged=True))
+                self._read_metadata(store, slot.index, ItemQuery(stream.id, described=True, skip_damaged=True))
         if is_old or lacks_graph or lacks_metadata:
             # What was read from a snapshot older than the index lacks the latest: the next one applies it again.
             slot.versions |= {each.id: min(slot.versions.get(each.id, 0), each.version) for each in streams}
@@ -283,10 +290,12 @@ class IndexCache:
         model, dimensions = store.model(name) or (None, 0)
         is_used = slot.index.version or slot.index.graph is not None
         changed = [stream for stream in streams if slot.versions.get(stream.id, 0) < stream.version]
-        removed = [seq for each in changed if is_used for seq in _removed(store, each, slot.versions)]
+        known = [(each.id, slot.versions[each.id]) for each in changed if is_used and each.id in slot.versions]
+        removed = [seq for stream, version in known for seq in store.removed(stream, version)]
+        gaps = slot.index.rows - slot.index.count + len(removed)
         # A change of model raises the version of every stream, so that it is seen here.
-        if is_used and (model != slot.model or _has_gaps(slot.index, removed)):
-            _start_anew(store, slot)
+        if is_used and (model != slot.model or gaps > max(_MIN_GAPS, slot.index.rows // 2)):
+            self._start_anew(store, slot)
             changed = list(streams)
         elif removed:
             slot.index.remove(removed)
@@ -306,7 +315,7 @@ class IndexCache:
         slot.owners |= {stream.id: stream.scope for stream in changed}
         slot.unkept = None if slot.unkept is None else slot.unkept + len(entries)
         if slot.index.metadata is not None:
-            _read_metadata(store, slot.index, ItemQuery(seqs=[entry.seq for entry in entries]))
+            self._read_metadata(store, slot.index, ItemQuery(seqs=[entry.seq for entry in entries]))
         if slot.index.graph is not None:
             self._grow_graph(store, slot.index, slot.index.graph, entries, version)
 
@@ -322,6 +331,24 @@ class IndexCache:
             slot.unkept = 0
             slot.versions, slot.owners = {key: slot.index.version}, {key: streams[0].scope}
         slot.is_new = False
+
+    def _start_anew(self, store: Reading, slot: _Slot) -> None:
+        """Empty an index, but keep its graph without what is no longer in the store."""
+        graph = slot.index.graph
+        slot.index, slot.unkept = StreamIndex(), None
+        if graph is not None and len(slot.versions) == 1:
+            [stream] = slot.versions
+            graph.apply((), store.removed(stream, graph.version))
+            slot.index.graph = graph
+        slot.versions.clear()
+
+    def _read_metadata(self, store: Reading, index: StreamIndex, query: ItemQuery) -> None:
+        assert index.metadata is not None
+        for record in store.select(query):
+            if record.metadata:
+                index.metadata[record.seq] = record.metadata
+            else:
+                index.metadata.pop(record.seq, None)
 
     def _grow_graph(
         self, store: Reading, index: StreamIndex, graph: EntityGraph, entries: Sequence[IndexEntry], version: int
@@ -347,53 +374,14 @@ class IndexCache:
                 self.nbytes -= self._slots.popitem(last=False)[1].nbytes
 
 
-def _removed(store: Reading, stream: StreamState, versions: Mapping[int, int]) -> list[int]:
-    return store.removed(stream.id, versions[stream.id]) if stream.id in versions else []
-
-
-def _start_anew(store: Reading, slot: _Slot) -> None:
-    """Empty an index, but keep its graph without what is no longer in the store."""
-    graph = slot.index.graph
-    slot.index, slot.unkept = StreamIndex(), None
-    if graph is not None and len(slot.versions) == 1:
-        [stream] = slot.versions
-        graph.apply((), store.removed(stream, graph.version))
-        slot.index.graph = graph
-    slot.versions.clear()
-
-
-def _read_metadata(store: Reading, index: StreamIndex, query: ItemQuery) -> None:
-    assert index.metadata is not None
-    for record in store.select(query):
-        if record.metadata:
-            index.metadata[record.seq] = record.metadata
-        else:
-            index.metadata.pop(record.seq, None)
-
-
-def _key(scope: Scope, streams: Sequence[StreamState]) -> _Key:
-    """A stream that is alone has one index, however it is asked for."""
-    return streams[0].id if len(streams) == 1 else scope.text
-
-
 def _whole_version(streams: Sequence[StreamState]) -> int:
     """Versions only rise, and streams stay: their sum tells whether anything changed."""
     return sum(stream.version for stream in streams)
 
 
-def _holds(index: StreamIndex, seqs: Sequence[int]) -> bool:
-    graph, metadata = index.graph, index.metadata or {}
-    return any(seq in index.row_of or seq in metadata or (graph and graph.holds(seq)) for seq in seqs)
-
-
 def _is_unkept(slot: _Slot) -> bool:
     is_changed = slot.unkept is None or slot.unkept >= _MAX_UNKEPT
     return is_changed and slot.index.count >= MIN_ROWS and not slot.index.unfinished
-
-
-def _has_gaps(index: StreamIndex, removed: Sequence[int]) -> bool:
-    """Whether an index would have more gaps than it is worth with these records removed."""
-    return index.rows - index.count + len(removed) > max(_MIN_GAPS, index.rows // 2)
 
 
 @contextmanager

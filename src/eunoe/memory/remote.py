@@ -45,8 +45,9 @@ from eunoe.model.result import (
 )
 from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_scopes
 from eunoe.model.stream import Revision, Settings, Stream
+from eunoe.net.http import Address
 from eunoe.net.local_server import find_local_server
-from eunoe.net.transport import Address, Transport, hold, plain_arguments
+from eunoe.net.transport import Transport, hold, plain_arguments
 from eunoe.transfer.importing import open_lines
 
 _PAGE_ITEMS: Final = 500

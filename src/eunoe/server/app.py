@@ -14,7 +14,7 @@ from eunoe import __version__
 from eunoe.errors import EunoeError
 from eunoe.server import administration, chat, inspector, mem0, oauth_pages, projects
 from eunoe.server.access import LoginError
-from eunoe.server.mcp.server import create_mcp_app
+from eunoe.server.mcp.server import McpApp
 from eunoe.server.middleware import add_middleware, refusal
 from eunoe.server.openapi import describe, operation_id
 from eunoe.server.problems import HTTP_CODES, problem, problem_of
@@ -51,7 +51,7 @@ _VERSION_1 = (
 
 def create_app(services: Services) -> FastAPI:
     """The server's ASGI application. It closes the services when it stops."""
-    mcp = create_mcp_app(secret=services.owner_token.encode(), max_body_bytes=services.config.max_body_bytes)
+    mcp = McpApp(secret=services.owner_token.encode(), max_body_bytes=services.config.max_body_bytes)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -12,11 +12,13 @@ from eunoe.server.mcp.tool import (
     MAX_TOKENS,
     MIN_TOKENS,
     SCOPE,
+    STRING,
     Answer,
     Budget,
     Tool,
     ToolCall,
     longest_part,
+    object_schema,
     parse_cursor,
 )
 
@@ -30,26 +32,21 @@ _VARIABLES: Final = {
 _NO_ID: Final = "Without a discussion id nothing is kept, and so there is nothing to give."
 _TOKENS: Final = 20_000
 """An answer goes into a prompt as it is, so it is longer than one that an assistant reads."""
-_STRING: Final = {"type": "string"}
 _BOOLEAN: Final = {"type": "boolean"}
 _KEYS: Final = {"user", "discussion"}
-_COMMON: Final = {"discussion_id": _STRING, SCOPE: _STRING}
+_COMMON: Final = {"discussion_id": STRING, SCOPE: STRING}
 _READING: Final = {
     "across_discussions": {"type": "boolean", "description": "all discussions of the user"},
     "host_messages": {"type": "boolean", "description": "where nothing is found, WilmerAI's own sentence"},
     **_COMMON,
     "max_tokens": {"type": "integer", "default": _TOKENS, "minimum": MIN_TOKENS, "maximum": MAX_TOKENS},
-    "cursor": _STRING,
+    "cursor": STRING,
 }
 _LIMIT: Final = {"type": "integer", "minimum": 0, "maximum": 1000}
 _LIMIT_OR_ALL: Final = {**_LIMIT, "minimum": -1}
 _KEYWORDS: Final = {"type": "string", "description": "separated by ;"}
 _PLACE: Final = {"type": "string", "description": "after an import: the number of the first new message, start or end"}
-_TEXT: Final = {
-    "type": "object",
-    "properties": {"text": _STRING, "message": _STRING, "cursor": _STRING},
-    "required": ["text"],
-}
+_TEXT: Final = object_schema("text", text=STRING, message=STRING, cursor=STRING)
 
 
 def update_discussion(call: ToolCall) -> Answer:
@@ -183,16 +180,12 @@ DISCUSSION_TOOLS: Final = (
         right="write",
         arguments={
             "messages": {"type": "string", "description": "JSON list of messages with role and content"},
-            "user_message": _STRING,
-            "assistant_message": _STRING,
+            "user_message": STRING,
+            "assistant_message": STRING,
             "continue_at": _PLACE,
             "force": _BOOLEAN,
             **_COMMON,
         },
-        result={
-            "type": "object",
-            "properties": {"text": _STRING, "notes": {"type": "array", "items": _STRING}},
-            "required": ["text"],
-        },
+        result=object_schema("text", text=STRING, notes={"type": "array", "items": STRING}),
     ),
 )

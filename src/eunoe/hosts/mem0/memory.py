@@ -1,22 +1,30 @@
-"""`Memory` with mem0's verbs, over the verbs of an Eunoe memory."""
+"""`Memory` and `AsyncMemory` with mem0's verbs, over the verbs of an Eunoe memory."""
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from datetime import datetime
+from heapq import merge
 from itertools import islice
-from typing import Any, Final, Self
+from threading import Lock
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self, TypeVar
 from uuid import uuid4
 
 import eunoe.memory
-from eunoe.errors import AccessError, InputError, NotFoundError
+from eunoe.errors import AccessError, ClosedError, InputError, NotFoundError
+from eunoe.hosts.common import iterate
 from eunoe.hosts.mem0.arguments import (
     DEFAULT_THRESHOLD,
     DEFAULT_TOP_K,
     OWNERS,
     PROCEDURAL,
     UNSET,
+    MemoryNotFoundError,
     check_memory_type,
     check_older_names,
     check_query,
@@ -24,27 +32,27 @@ from eunoe.hosts.mem0.arguments import (
     check_top_k,
     end_of_day,
     parse_expiration,
+    parse_messages,
     parse_owner,
     require_owner,
 )
 from eunoe.hosts.mem0.configuration import Configuration
-from eunoe.hosts.mem0.exceptions import not_found
-from eunoe.hosts.mem0.extraction import UNFORMED, Draft, Messages, keep_messages, learn, write_procedure
-from eunoe.hosts.mem0.filters import parse_filters
-from eunoe.hosts.mem0.history import deletion_rows, mark_deleted, to_rows
-from eunoe.hosts.mem0.ids import from_id, to_id
-from eunoe.hosts.mem0.messages import parse_messages
-from eunoe.hosts.mem0.payload import created_at, parse_metadata, scope_of, to_result
-from eunoe.hosts.mem0.scope_groups import (
-    ScopeGroup,
-    find_groups,
+from eunoe.hosts.mem0.extraction import UNFORMED, Draft, keep_messages, learn, write_procedure
+from eunoe.hosts.mem0.filters import own_keys, parse_filters, rest_of
+from eunoe.hosts.mem0.results import (
+    created_at,
+    deletion_rows,
+    from_id,
     has_owner,
+    history_rows,
     holds_memories,
-    is_expired,
-    list_latest,
-    owned_scopes,
+    mark_deleted,
+    parse_metadata,
+    scope_of,
+    score_details,
+    to_id,
+    to_result,
 )
-from eunoe.hosts.mem0.score_details import score_details
 from eunoe.model.arguments import ATOM_KINDS, Kind, RecipeName, TimeLike, parse_optional_time, utc_now
 from eunoe.model.atom import Atom, Item, source_place
 from eunoe.model.result import Hit
@@ -56,6 +64,18 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LOG: Final[tuple[Kind, ...]] = ("message",)
 _SAME: Final = 5
 """Memories nearest to a new one, among which the same words would stand."""
+_MAX_PAGE: Final = 1000
+_THREADS: Final = 4
+"""For each of the two pools of `AsyncMemory`: a language model takes its time, and must not hold up a search."""
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class ScopeGroup(NamedTuple):
+    """Scopes for which the same conditions on metadata are left of filters."""
+
+    scopes: list[ScopeLike]
+    where: dict[str, Any] | None
 
 
 class Memory:
@@ -108,15 +128,27 @@ class Memory:
         check_older_names(older, "add", "filters")
         owner = require_owner({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
         check_memory_type(memory_type)
-        fields, time = _parse_fields(metadata, expiration_date), parse_optional_time(timestamp, "timestamp")
+        fields, time = parse_metadata(metadata, "add()"), parse_optional_time(timestamp, "timestamp")
+        expiration = parse_expiration(fields.get("expiration_date") if expiration_date is None else expiration_date)
+        fields |= {"expiration_date": expiration} if expiration else {}
         said = parse_messages(messages)
         if agent_id is not None and memory_type == PROCEDURAL:
             sources = keep_messages(self._memory, owner, said, time)
             drafts = write_procedure(self._memory.llm if llm is None else llm, sources, prompt or "")
         elif infer:
-            drafts = self._learn(owner, said, prompt or self.config.instructions, time)
-        else:
-            drafts = _verbatim(said)
+            drafts = learn(self._memory, owner, said, prompt or self.config.instructions, time)
+            drafts = [draft for draft in drafts if not self._is_known(owner, draft["text"])]
+        else:  # one for each message, but for instructions to the model; the same may be said twice
+            names = {"role": "role", "actor_id": "name"}
+            drafts = [
+                {
+                    "id": str(uuid4()),
+                    "text": message["content"],
+                    "metadata": {name: message[key] for name, key in names.items() if message.get(key)},
+                }
+                for message in said
+                if message["role"] != "system"
+            ]
         return {"results": self._keep(owner, drafts, fields, time)}
 
     def get(self, memory_id: str) -> dict[str, Any] | None:
@@ -136,7 +168,7 @@ class Memory:
         """Return the memories that filters mean, the latest first."""
         check_older_names(older, "get_all", *OWNERS, "limit")
         most, wanted = check_top_k(older.get("limit", top_k)), parse_filters(filters, older)
-        items = list_latest(self._memory, find_groups(self._memory, wanted), most, show_expired)
+        items = self._list_latest(self._groups(wanted), most, show_expired)
         return {"results": [to_result(item, score=False) for item in islice(items, most)]}
 
     def search(
@@ -163,7 +195,7 @@ class Memory:
         check_older_names(older, "search", *OWNERS, "limit")
         most, least = check_top_k(older.get("limit", top_k)), check_threshold(threshold)
         text, wanted = check_query(query), parse_filters(filters, older)
-        hits = self._recall(find_groups(self._memory, wanted), text, most, reference_date, rerank, show_expired)
+        hits = self._recall(self._groups(wanted), text, most, reference_date, rerank, show_expired)
         results = [
             to_result(hit.item) | {"score": hit.score} | (score_details(hit, least) if explain else {})
             for hit in hits
@@ -185,7 +217,7 @@ class Memory:
             raise InputError("At least one of text, metadata, or expiration_date must be provided.")
         current = self._find(memory_id)
         if current is None:
-            raise not_found(memory_id)
+            raise MemoryNotFoundError(memory_id)
         if not isinstance(current, Atom):
             raise InputError(f"{memory_id} is a message as it was said, and no memory: add what it should say")
         fields = dict(current.metadata) | parse_metadata(metadata, "update()", to_result(current))
@@ -198,7 +230,7 @@ class Memory:
         """Delete a memory with all its versions. Of its history one row without words is left."""
         current = self._find(memory_id)
         if current is None:
-            raise not_found(memory_id)
+            raise MemoryNotFoundError(memory_id)
         self._memory.forget(scope_of(current), current.id, may_return=True, exact=True)
         mark_deleted(self._memory, current)
         return {"message": "Memory deleted successfully!"}
@@ -221,7 +253,7 @@ class Memory:
         if (current := self._find(memory_id)) is not None:
             is_memory = isinstance(current, Atom)
             versions = self._memory.history(scope_of(current), current.id, exact=True) if is_memory else [current]
-            return to_rows(memory_id, versions)
+            return history_rows(memory_id, versions)
         place = from_id(memory_id) if isinstance(memory_id, str) else None
         return deletion_rows(self._memory, memory_id, *place) if place else []
 
@@ -232,7 +264,7 @@ class Memory:
     def entities(self) -> list[dict[str, Any]]:
         """Return users, agents and runs, with how many memories each has."""
         counts: dict[tuple[str, str], int] = {}
-        visible = set(owned_scopes(self._memory))
+        visible = set(self._owned_scopes())
         for stream in self._memory.streams.list():
             for name, key in OWNERS.items():
                 if stream.scope in visible and (value := stream.scope.pairs.get(key)):
@@ -282,16 +314,39 @@ class Memory:
         ]
         return sorted(hits, key=lambda hit: hit.score, reverse=True)[:most]
 
-    def _learn(self, owner: Scope, said: Messages, prompt: str, time: datetime | None) -> list[Draft]:
-        """Drafts of what is new in messages, which are kept too."""
-        drafts = learn(self._memory, owner, said, prompt, time)
-        return [draft for draft in drafts if not self._is_known(owner, draft["text"])]
+    def _owned_scopes(self, keys: Mapping[str, str] = {}) -> list[Scope]:
+        """Scopes of users, agents and runs that hold memories, or those of them that have these keys."""
+        return [scope for scope in self._memory.scopes(**keys) if holds_memories(scope)]
+
+    def _groups(self, filters: Mapping[str, Any]) -> list[ScopeGroup]:
+        """Scopes that filters mean. Those that no id of theirs fits are not even looked at."""
+        groups: dict[str, ScopeGroup] = {}
+        for scope in self._owned_scopes(own_keys(filters)):
+            rest = rest_of(filters, scope)
+            if rest is not False:
+                groups.setdefault(repr(rest), ScopeGroup([], None if rest is True else rest)).scopes.append(scope)
+        return list(groups.values())
+
+    def _list_latest(self, groups: Iterable[ScopeGroup], most: int, show_expired: bool) -> Iterator[Atom]:
+        """All memories of groups, the latest first, read in pages that hold the `most` that are wanted."""
+        how: dict[str, Any] = {"kinds": ATOM_KINDS, "newest": True, "limit": min(max(most, 1), _MAX_PAGE)}
+        scopes = ((scope, group.where) for group in groups for scope in group.scopes)
+        each = [iterate(self._memory, scope, where=where, **how) for scope, where in scopes]
+        now = utc_now()
+        for item in merge(*each, key=created_at, reverse=True):
+            if isinstance(item, Atom) and not item.in_review and (show_expired or not _is_expired(item, now)):
+                yield item
 
     def _keep(
         self, owner: Scope, drafts: list[Draft], fields: Mapping[str, Any], time: datetime | None
     ) -> list[dict[str, Any]]:
         """Keep drafts; of those without an id only what nobody else has said in the meantime."""
-        items = _to_items(drafts, fields, time)
+        common = {"created_at": (time or utc_now()).isoformat(), **fields}
+        common["updated_at"] = common["created_at"]
+        end = end_of_day(fields.get("expiration_date"))
+        items: list[Draft] = [
+            {"time": time, **draft, "valid_to": end, "metadata": common | draft.get("metadata", {})} for draft in drafts
+        ]
         receipts = self._memory.remember_many(owner, items) if items else []
         new = [
             (receipt.id, draft)
@@ -299,12 +354,17 @@ class Memory:
             if receipt.outcome == "stored" or (receipt and self._renew(owner, receipt.id, draft))
         ]
         scope = scope_of(self._memory.get(owner, new[0][0], exact=True)) if new else owner  # it may have got a tenant
-        return [_event(scope, id, draft) for id, draft in new]
+        events = []
+        for id, draft in new:
+            event = {"id": to_id(scope, id), "memory": draft["text"], "event": "ADD"}
+            said_by = draft["metadata"] if "role" in draft["metadata"] else {}
+            events.append(event | {name: said_by.get(name) for name in ("actor_id", "role") if said_by})
+        return events
 
     def _renew(self, owner: Scope, id: str, draft: Draft) -> bool:
         """Have a memory that has expired hold again; False if it has not."""
         current = self._get(owner, id)
-        if not isinstance(current, Atom) or not is_expired(current, utc_now()):
+        if not isinstance(current, Atom) or not _is_expired(current, utc_now()):
             return False
         self._replace(current, draft["text"], {"expiration_date": None, **draft["metadata"]})
         return True
@@ -339,7 +399,7 @@ class Memory:
 
     def _find_imported(self, own_id: str) -> Item | None:
         """A memory by the id that it had in a mem0 store, which does not say whose it is."""
-        scopes = owned_scopes(self._memory) if _UUID.fullmatch(own_id) else []
+        scopes = self._owned_scopes() if _UUID.fullmatch(own_id) else []
         found = [atom for scope in scopes if (atom := self._get(scope, own_id))]
         return found[0] if len(found) == 1 else None
 
@@ -358,37 +418,78 @@ class Memory:
             self._memory.forget(every, everything=True, may_return=True, exact=True)
 
 
-def _parse_fields(metadata: object, expiration_date: object) -> dict[str, Any]:
-    """A caller's metadata, with the last day on which the memory holds."""
-    fields = parse_metadata(metadata, "add()")
-    expiration = parse_expiration(fields.get("expiration_date") if expiration_date is None else expiration_date)
-    return fields | ({"expiration_date": expiration} if expiration else {})
+def _is_expired(atom: Atom, now: datetime) -> bool:
+    return atom.valid_to is not None and atom.valid_to <= now
 
 
-def _to_items(drafts: list[Draft], fields: Mapping[str, Any], time: datetime | None) -> list[Draft]:
-    """Drafts with all that `remember` takes."""
-    common = {"created_at": (time or utc_now()).isoformat(), **fields}
-    common["updated_at"] = common["created_at"]
-    end = end_of_day(fields.get("expiration_date"))
-    return [
-        {"time": time, **draft, "valid_to": end, "metadata": common | draft.get("metadata", {})} for draft in drafts
-    ]
+def _async_verb(
+    verb: Callable[Concatenate[Memory, P], R], slow: bool = False
+) -> Callable[Concatenate[AsyncMemory, P], Coroutine[Any, Any, R]]:
+    @functools.wraps(verb)
+    async def call(self: AsyncMemory, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        pool = self._slow if slow else self._quick
+        context = copy_context()
+        work = functools.partial(self._run, lambda memory: verb(memory, *args, **kwargs))
+        try:
+            future = asyncio.get_running_loop().run_in_executor(pool, context.run, work)
+        except RuntimeError:  # the pool was shut down
+            raise ClosedError("this memory was closed: open it again") from None
+        return await future
+
+    return call
 
 
-def _verbatim(messages: Messages) -> list[Draft]:
-    """One memory for each message, but for instructions to the model. Each has an id: the same may be said twice."""
-    return [
-        {
-            "id": str(uuid4()),
-            "text": message["content"],
-            "metadata": {"role": message["role"], **({"actor_id": name} if (name := message.get("name")) else {})},
-        }
-        for message in messages
-        if message["role"] != "system"
-    ]
+class AsyncMemory:
+    """mem0's `AsyncMemory`. The store is opened by the first verb."""
 
+    def __init__(
+        self, config: Any = None, *, memory: eunoe.memory.Memory | eunoe.memory.AsyncMemory | None = None
+    ) -> None:
+        self.config = Configuration.parse(config)
+        self._given = memory.blocking if isinstance(memory, eunoe.memory.AsyncMemory) else memory
+        self._blocking: Memory | None = None
+        self._opening = Lock()
+        self._quick = ThreadPoolExecutor(_THREADS, thread_name_prefix="mem0-verb")
+        self._slow = ThreadPoolExecutor(_THREADS, thread_name_prefix="mem0-slow")
 
-def _event(scope: Scope, id: str, draft: Draft) -> dict[str, Any]:
-    event = {"id": to_id(scope, id), "memory": draft["text"], "event": "ADD"}
-    said_by = draft.get("metadata", {})
-    return event | ({"actor_id": said_by.get("actor_id"), "role": said_by["role"]} if "role" in said_by else {})
+    @classmethod
+    def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
+        """Make a memory. To await it, as older programs do, is fine."""
+        return cls(config_dict)
+
+    add = _async_verb(Memory.add, slow=True)
+    get = _async_verb(Memory.get)
+    get_all = _async_verb(Memory.get_all)
+    search = _async_verb(Memory.search)
+    update = _async_verb(Memory.update)
+    delete = _async_verb(Memory.delete)
+    delete_all = _async_verb(Memory.delete_all)
+    history = _async_verb(Memory.history)
+    reset = _async_verb(Memory.reset)
+    entities = _async_verb(Memory.entities)
+
+    async def chat(self, query: str) -> Any:
+        raise NotImplementedError("Chat function not implemented yet.")
+
+    def close(self) -> None:
+        """Close the store, if it was opened here for this object alone."""
+        self._quick.shutdown()
+        self._slow.shutdown()
+        if self._blocking:
+            self._blocking.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.close)
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        yield from ()
+        return self
+
+    def _run(self, work: Callable[[Memory], R]) -> R:
+        with self._opening:
+            if self._blocking is None:
+                self._blocking = Memory(self.config, memory=self._given)
+        return work(self._blocking)
