@@ -813,7 +813,7 @@ def test_a_damaged_summary_does_not_stop_the_reply(cook):
     store = steps_of(cook)
     with store.writing():
         row = store.stream(eunoe.Scope.parse(ANNA))
-        store._connection().execute("UPDATE summaries SET revision = 'nonsense' WHERE stream = ?", (row.id,))
+        store.connection.execute("UPDATE summaries SET revision = 'nonsense' WHERE stream = ?", (row.id,))
         store.advance(row.id)
     context = cook.context(HERE, "Which tea does Anna like?")
     assert "Salt" in context.text
