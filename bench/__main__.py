@@ -191,32 +191,24 @@ def langgraph(
     return Reply(result, *langgraph_views(result))
 
 
-@command("python -m bench discussion --data locomo_dev.json", without=("store",))
+@command("python -m bench discussion --messages 2000", without=("store", "embedder"))
 def discussion(
     call: Call,
-    data: Annotated[Path | None, typer.Option(help=_CONVERSATIONS_HELP)] = None,
     messages: Annotated[int, typer.Option(min=1, help="Messages of the discussion that is read.")] = 5000,
     memories: Annotated[int, typer.Option(min=1, help="Memories of each kind in it.")] = 500,
     repeats: Annotated[int, typer.Option(min=1, help="How often each retriever is timed.")] = 300,
     sizes: Annotated[str, typer.Option(help="Messages that creators are given, with commas; 'none' for no run.")] = "",
 ) -> Reply:
-    """Measure discussions: retrievers, keyword search beside raw FTS5, turns found, and a whole run of creators."""
+    """Measure discussions: retrievers, keyword search beside raw FTS5, and a whole run of creators."""
     from bench.discussion import SIZES, discussion_views, run_discussion_bench
 
     try:
         chosen = [] if sizes == "none" else [_parse_size(size) for size in _split_commas(sizes)] or SIZES
     except ValueError as error:
         raise MisuseError(str(error)) from error
-    embedder = call.options.embedder or "none"
     with _status_line() as progress:
         result = run_discussion_bench(
-            data,
-            messages=messages,
-            memories=memories,
-            repeats=repeats,
-            sizes=chosen,
-            embedder=embedder,
-            progress=progress,
+            messages=messages, memories=memories, repeats=repeats, sizes=chosen, progress=progress
         )
     return Reply(result, *discussion_views(result))
 

@@ -1,44 +1,44 @@
-"""Discussions: how fast retrievers are, also beside raw FTS5, what keyword memory finds, and what creators take."""
+"""Discussions: how fast retrievers are, also beside raw FTS5, and what creators take."""
 
 import random
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import eunoe
 from bench import Result, StatusLine
-from bench.conversations import GoldConversation, load_conversations
+from bench.conversations import load_conversations
 from bench.forming import made_up_sentence
-from bench.metrics import latency, mean_scores, measure_ms, ranking_scores
+from bench.metrics import latency, measure_ms
 from bench.report import score_views
-from eunoe.apps.discussion.atoms import chunk_memory_item, keyword_memory_item
-from eunoe.apps.discussion.log.discussion_log import DiscussionLog
-from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, STATE_DOCUMENT, ChunkMemory, KeywordMemory
-from eunoe.apps.discussion.retrievers.combined_search import search_discussions
-from eunoe.apps.discussion.retrievers.service import MemoryService
+from eunoe.apps.discussion.log import DiscussionLog
+from eunoe.apps.discussion.model import (
+    CHUNK_MEMORY,
+    KEYWORD_MEMORY,
+    STATE_DOCUMENT,
+    ChunkMemory,
+    KeywordMemory,
+    memory_item,
+)
 from eunoe.apps.discussion.scope import discussion_scope
-from eunoe.apps.discussion.settings import DiscussionSettings, SummarySettings
+from eunoe.apps.discussion.service import MemoryService
+from eunoe.apps.discussion.settings import DiscussionSettings
 from eunoe.apps.discussion.update import update_discussion
 from eunoe.cli.display.views import View
 from eunoe.memory import Memory
-from eunoe.model.message import Message
-from eunoe.model.turn import FORMER
 
 SIZES: Final = (1250, 2500, 5000)
 """How many messages creators are given."""
 _SETTINGS: Final = DiscussionSettings(memory_kinds=(CHUNK_MEMORY, KEYWORD_MEMORY), lookback=0)
-_KEYWORD_SETTINGS: Final = replace(_SETTINGS, memory_kinds=(KEYWORD_MEMORY,), summary=SummarySettings(is_on=False))
 _ID: Final = "bench"
 _SCOPE: Final = discussion_scope(_ID)
 _DRAWS: Final = 10
 """So often as many queries are drawn as are needed, since some come twice."""
 _WARM_UPS: Final = 5
-_TURNS: Final = 10
 _BATCH_SIZE: Final = 500
 _LONG_WORD: Final = 5
 _FTS5: Final = """
@@ -55,16 +55,14 @@ Search = Callable[[str], object]
 
 
 def run_discussion_bench(
-    path: str | Path | None = None,
     *,
     messages: int = 5000,
     memories: int = 500,
     repeats: int = 300,
     sizes: Sequence[int] = SIZES,
-    embedder: str = "none",
     progress: StatusLine = lambda text: None,
 ) -> Result:
-    """Milliseconds of each retriever, percentages of gold turns, and seconds of creators by number of messages."""
+    """Milliseconds of each retriever, and seconds of creators by number of messages."""
     with tempfile.TemporaryDirectory() as folder:
         with _open(Path(folder) / "retrievers.db") as memory:
             progress(f"filling a discussion of {messages} messages and {memories} memories of each kind")
@@ -77,22 +75,18 @@ def run_discussion_bench(
         for size in sizes:
             progress(f"creators: {size} messages")
             creators[str(size)] = _measure_creators(Path(folder) / f"creators-{size}.db", size)
-    conversations = load_conversations(path)
-    progress(f"asking {sum(len(each.questions) for each in conversations)} questions")
     return {
         "messages": messages,
         "memories": memories,
         "retrievers_ms": retrievers,
         "keyword_search": beside_fts5,
         "creators": creators,
-        "recall": _measure_recall(conversations, embedder),
-        "embedder": embedder,
     }
 
 
 @contextmanager
-def _open(path: Path | str, embedder: str = "none") -> Iterator[Memory]:
-    with eunoe.open(path, embedder=embedder, llm="none", form=False) as memory:
+def _open(path: Path | str) -> Iterator[Memory]:
+    with eunoe.open(path, embedder="none", llm="none", form=False) as memory:
         yield memory
 
 
@@ -110,7 +104,7 @@ def _fill(memory: Memory, messages: int, memories: int) -> list[KeywordMemory]:
     texts = [message["content"] for message in islice(cycle(chat[:: max(1, messages // memories)]), memories)]
     chunks = [ChunkMemory(text=text, id=f"chunk-{place}", place=float(place)) for place, text in enumerate(texts)]
     rows = [_keyword_memory(place, text) for place, text in enumerate(texts)]
-    items = [*map(chunk_memory_item, chunks), *map(keyword_memory_item, rows)]
+    items = [*map(memory_item, chunks), *map(memory_item, rows)]
     for start in range(0, len(items), _BATCH_SIZE):
         memory.remember_many(_SCOPE, items[start : start + _BATCH_SIZE])
     memory.remember(_SCOPE, " ".join(texts[:20]), id=STATE_DOCUMENT, label=STATE_DOCUMENT)
@@ -213,33 +207,6 @@ def _fts5(database: sqlite3.Connection, keywords: str) -> str:
     return "\n\n---\n\n".join(text for (text,) in database.execute(_FTS5_SEARCH, [match]))
 
 
-def _measure_recall(conversations: Sequence[GoldConversation], embedder: str) -> Result:
-    """Gold turns in the first ten: of plain recall in the log, and of the log together with keyword memory."""
-    plain, combined = [], []
-    with _open(":memory:", embedder) as memory:
-        for conversation in conversations:
-            scope = discussion_scope(_safe_id(conversation.id))
-            memory.observe(scope, [_as_item(turn) for turn in conversation.turns])
-            update_discussion(memory, scope, _KEYWORD_SETTINGS, force=True)
-            for question in conversation.questions:
-                hits = memory.recall(scope, question.text, kinds=["message"], limit=_TURNS, now=conversation.end)
-                plain.append(ranking_scores([hit.id for hit in hits], question.gold))
-                found = search_discussions(memory, [scope], question.text, _TURNS, now=conversation.end)
-                turns = [turn for hit in found for turn in hit.turns]
-                combined.append(ranking_scores(turns[:_TURNS], question.gold))
-    return {"plain": mean_scores(plain), "combined": mean_scores(combined), "questions": len(plain)}
-
-
-def _safe_id(id: str) -> str:
-    return "".join(letter if letter.isalnum() else "-" for letter in id) or "conversation"
-
-
-def _as_item(turn: Message) -> dict[str, Any]:
-    names = ("id", "speaker", "session", "time", "caption")
-    fields = {name: value for name in names if (value := getattr(turn, name))}
-    return {**fields, "role": turn.role, "content": turn.text, "metadata": {FORMER: "discussion"}}
-
-
 def _measure_creators(path: Path, size: int) -> Result:
     """Everything that a run does, from the first message on, without a language model."""
     with _open(path) as memory:
@@ -252,25 +219,17 @@ def _ratio(first: float, second: float) -> float:
 
 
 def discussion_views(result: Result) -> list[View]:
-    """A table for each of the four figures."""
+    """A table for each of the figures."""
     size = f"{result['messages']} messages, {result['memories']} memories of each kind"
     fts5 = {
         name: {"Eunoe p50": each["eunoe_ms"]["p50"], "FTS5 p50": each["fts5_ms"]["p50"]}
         for name, each in result["keyword_search"].items()
     }
     ratios = ", ".join(f"{name} {each['times_as_fast']:.2f}" for name, each in result["keyword_search"].items())
-    recall = result["recall"]
-    gain = recall["combined"]["recall@10"] - recall["plain"]["recall@10"]
     creators = {f"{size} messages": each for size, each in result["creators"].items()}
     return [
         *score_views(f"retrievers, warm: {size}", [result["retrievers_ms"]], cell="{:.3f} ms"),
         *score_views("keyword search beside raw FTS5", [fts5], f"times as fast: {ratios}", cell="{:.3f} ms"),
-        *score_views(
-            f"turns found, {recall['questions']} questions, embedder {result['embedder']}",
-            [{"plain recall": recall["plain"], "keyword memory and log": recall["combined"]}],
-            f"recall@10: {gain:+.2f}",
-            cell="{:.2f}",
-        ),
         *(
             score_views("creators without a language model", [creators], _linearity(result), cell="{:.2f}")
             if creators

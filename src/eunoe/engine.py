@@ -428,7 +428,7 @@ class Engine:
         return self.store.backup(target, progress)
 
     def reembed(self, model: Any, progress: Progress | None) -> int:
-        if model is None or self.embedder.replaces_with(model):
+        if model is None:
             return self.pending.make_all(progress)
         made = self.embedder.change_model(model, progress)
         self.pending.note_model_change()
@@ -445,7 +445,6 @@ class Engine:
             self._save_counts()
         names = self.embedder.name, self.models.names
         status = self.store.read((), lambda store: read_status(store, bounds, *names))
-        status = changed(status, reembedding=self.embedder.reembedding(status.vectors))
         if bounds.scopes:  # what follows tells about all others too
             return status
         return changed(

@@ -10,7 +10,7 @@ from llama_index.core.base.llms.types import ChatMessage
 
 import eunoe
 from eunoe.apps.discussion import Discussion
-from eunoe.apps.discussion.log.discussion_log import DiscussionLog
+from eunoe.apps.discussion.log import DiscussionLog
 from eunoe.hosts.agentflow import EunoeStore as AgentflowStore
 from eunoe.hosts.anthropic import MemoryFiles
 from eunoe.hosts.langgraph import EunoeStore

@@ -1,25 +1,20 @@
-"""The recipe `thorough`: the blend finds, the reranker reads the best of it."""
+"""The recipe `thorough`, or a time in its place: the blend finds, the reranker reads the best of it."""
 
 from __future__ import annotations
 
-import json
 import logging
-import pickle
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from math import log
+from math import inf, log, nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from bench.context import run_context_bench
-from bench.recall import run_recall_bench
 from numpy.typing import NDArray
-from typer.testing import CliRunner
 
 import eunoe
-from eunoe.cli.app import app
 from eunoe.embed import encoder as rerankers
 from eunoe.embed import encoder as transformers
 from eunoe.embed.encoder import FOLDER, CrossEncoder
@@ -28,7 +23,7 @@ from eunoe.hosts.memory_tool import tool
 from eunoe.memory import Memory
 from eunoe.model.arguments import CONTEXT_FORMATS
 from eunoe.model.result import Hit
-from eunoe.recall.recipes import RECIPES, Blend, GraphConfidence, Recipe, RerankSettings
+from eunoe.recall.recipes import MAX_BUDGET_MS, RECIPES, Blend, Recipe, RerankSettings
 
 ANNA, BEN = {"user": "anna"}, {"user": "ben"}
 TURNS = [
@@ -112,17 +107,6 @@ class TestOrder:
         scores = [hit.score for hit in hits]
         assert scores == sorted(scores, reverse=True)
 
-    def test_a_longer_list_begins_like_a_shorter_one(self, told: Memory) -> None:
-        reading(told, Stub(has("tail", 40.0)))
-        whole = ids(told.recall(ANNA, QUESTION, recipe=recipe(depth=4)))
-        for limit in range(1, 6):
-            assert ids(told.recall(ANNA, QUESTION, limit=limit, recipe=recipe(depth=4))) == whole[:limit]
-
-    def test_equal_scores_go_by_id(self, memory: Memory) -> None:
-        reading(memory, Stub())
-        memory.remember_many(ANNA, [{"text": "A red kite.", "id": id, "label": id} for id in "cab"])
-        assert ids(memory.recall(ANNA, QUESTION, recipe=recipe())) == ["a", "b", "c"]
-
     def test_several_scopes_are_read_together(self, told: Memory) -> None:
         told.remember(BEN, "Ben has a red kite of silk.", id="silk")
         model = reading(told, Stub(has("silk")))
@@ -137,10 +121,6 @@ class TestOrder:
         hits = ids(told.recall(ANNA, QUESTION, recipe=recipe()))
         assert hits[0] == "tree"
         assert "quote" not in hits
-
-    def test_a_budget_of_tokens_takes_the_best_read(self, told: Memory) -> None:
-        reading(told, Stub(has("tail", 40.0)))
-        assert ids(told.recall(ANNA, QUESTION, tokens=9, recipe=recipe())) == ["tail"]
 
     def test_nothing_found_is_nothing_to_read(self, told: Memory) -> None:
         model = reading(told, Stub())
@@ -159,24 +139,12 @@ class TestPassages:
         assert expected in model.texts
         assert model.questions == [QUESTION]
 
-    def test_the_first_turn_of_a_session_is_read_alone(self, told: Memory) -> None:
-        model = reading(told, Stub())
-        told.recall(ANNA, QUESTION, recipe=recipe())
-        assert "Ben: My red kite has a tail." in model.texts
-        assert "Ben: My red kite has a tail.\nAnna: We flew a red kite in May." in model.texts
-
     def test_without_a_name_the_role_speaks_and_a_caption_is_read_too(self, memory: Memory) -> None:
         turn = {"role": "assistant", "content": "Look, a red kite.", "caption": "a photo of the sky"}
         memory.observe(ANNA, [turn])
         model = reading(memory, Stub())
         memory.recall(ANNA, QUESTION, recipe=recipe())
         assert model.texts == ["Assistant: Look, a red kite.\na photo of the sky"]
-
-    def test_a_fact_is_read_as_it_is(self, memory: Memory) -> None:
-        memory.remember(ANNA, "Anna owns a red kite.")
-        model = reading(memory, Stub())
-        memory.recall(ANNA, QUESTION, recipe=recipe())
-        assert model.texts == ["Anna owns a red kite."]
 
     def test_what_is_filtered_out_is_not_read_with_its_neighbour(self, told: Memory) -> None:
         model = reading(told, Stub())
@@ -198,11 +166,6 @@ class TestReasons:
         plain = {hit.id: hit.reasons for hit in told.recall(ANNA, QUESTION)}
         reading(told, Stub(lambda text: -2.0))
         assert {hit.id: hit.reasons for hit in told.recall(ANNA, QUESTION, recipe=recipe())} == plain
-
-    def test_hits_can_be_pickled(self, told: Memory) -> None:
-        reading(told, Stub(has("tail", 40.0)))
-        hits = told.recall(ANNA, QUESTION, recipe=recipe())
-        assert pickle.loads(pickle.dumps(hits)) == hits
 
 
 class Broken(Stub):
@@ -233,13 +196,6 @@ class TestFailure:
         assert all(0 <= hit.score <= 1 for hit in hits)
         assert told.status().reranker_error == ""
 
-    def test_what_works_again_is_used_again(self, told: Memory) -> None:
-        model = reading(told, Stub(lambda text: float("nan")))
-        told.recall(ANNA, QUESTION, recipe=recipe())
-        model.judge = has("tail")
-        assert told.recall(ANNA, QUESTION, recipe=recipe())[0].id == "tail"
-        assert told.status().reranker_error == ""
-
     @pytest.mark.parametrize("content", [None, b"", b"\0" * 64])
     def test_a_missing_or_broken_file_costs_only_the_second_stage(
         self, content: bytes | None, told: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -252,30 +208,6 @@ class TestFailure:
         error = told.status().reranker_error
         assert "eunoe-reranker-2 cannot be loaded" in error
         assert "pip install" in error
-
-    @pytest.mark.parametrize("bench", [run_recall_bench, run_context_bench])
-    def test_no_bench_gives_figures_of_one_stage_for_two(
-        self, bench: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        turns = [{"id": "1", "session": "1", "speaker": "Anna", "text": "The kite is red."}]
-        asked = [{"id": "q", "question": "What is red?", "gold": ["1"]}]
-        talk = {"conversations": [{"id": "c", "turns": turns, "questions": asked}]}
-        (tmp_path / "talk.json").write_text(json.dumps(talk))
-        monkeypatch.setattr(rerankers, "FOLDER", tmp_path)
-        monkeypatch.setattr(transformers, "_loaded", {})
-        with pytest.raises(EmbedderError, match="without its second stage"):
-            bench(tmp_path / "talk.json", recipe="thorough", embedder="none")
-
-    def test_the_command_line_says_so(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        store = ["--store", str(tmp_path / "m.db"), "--embedder", "none"]
-        monkeypatch.setattr(rerankers, "FOLDER", tmp_path)
-        monkeypatch.setattr(transformers, "_loaded", {})
-        run = CliRunner().invoke
-        assert run(app, ["remember", "user=anna", "Anna owns a red kite.", *store]).exit_code == 0
-        done = run(app, ["recall", "user=anna", QUESTION, "--recipe", "thorough", *store])
-        assert done.exit_code == 0
-        assert "red kite" in done.stdout
-        assert "not read by the reranker" in done.stderr
 
 
 class TestContext:
@@ -297,15 +229,6 @@ class TestContext:
             assert (read.query, read.static, read.faults) == (plain.query, plain.static, ())
             assert read.text.index("has a tail") < plain.text.index("has a tail")
 
-    def test_no_cache_takes_one_recipe_for_another(self, talk: Memory) -> None:
-        model = reading(talk, Stub(has("tail", 40.0)))
-        plain, read = (talk.context(ANNA, QUESTION, recipe=one, now="2024-05-07") for one in ("default", recipe()))
-        assert talk.context(ANNA, QUESTION, now="2024-05-07") == plain
-        assert talk.context(ANNA, QUESTION, recipe=recipe(), now="2024-05-07") == read
-        assert plain.text != read.text
-        model.judge = has("nine")
-        assert talk.context(ANNA, QUESTION, recipe=recipe()).hits[0].id == "price"
-
     def test_it_is_read_once_and_by_what_is_looked_up(self, talk: Memory) -> None:
         model = reading(talk, Stub())
         asked = talk.context(ANNA, "And the red kite?", recipe=recipe()).query
@@ -320,18 +243,6 @@ class TestContext:
         assert ids(talk.context(ANNA, QUESTION, recipe=recipe(usual=20.0)).hits) == ["tail"]
         assert ids(talk.look_up(ANNA, QUESTION, recipe=recipe(usual=20.0))) == ["tail"]
 
-    def test_no_floor_is_put_under_ranks(self, talk: Memory) -> None:
-        talk.remember_many(BEN, [f"Kite number {number} is red." for number in range(40)])
-        ranks, low = (
-            Recipe(name="ranks", method="rrf", rrf_k=0),
-            Recipe(name="low", lexical_blend=Blend(term=1.0, bias=-9.0)),
-        )
-        for one, kept in ((ranks, 40), (low, 0)):
-            hits = talk.recall(BEN, QUESTION, recipe=one, limit=50)
-            assert len(hits) == 40
-            assert hits[-1].score < 0.05
-            assert len(talk.look_up(BEN, QUESTION, recipe=one, limit=50)) == kept
-
     def test_the_tool_reads_as_its_host_says(self, talk: Memory) -> None:
         model = reading(talk, Stub(has("tail", 40.0)))
         asked = {"query": [QUESTION, "kite"], "match_count": 1}
@@ -343,14 +254,6 @@ class TestContext:
         assert "no argument recipe" in search.call({**asked, "recipe": "default"})
         with pytest.raises(InputError, match="there is no recipe 'best': choose one of default, thorough"):
             tool(talk, ANNA, recipe="best")
-
-    def test_a_recipe_that_is_none_is_refused_as_by_recall(self, talk: Memory) -> None:
-        said = set()
-        for verb in (talk.recall, talk.context, talk.look_up):
-            with pytest.raises(InputError) as refused:
-                verb(ANNA, QUESTION, recipe="best")
-            said.add(str(refused.value))
-        assert len(said) == 1
 
     def test_without_its_second_stage_it_is_the_default_and_says_so(
         self, talk: Memory, caplog: pytest.LogCaptureFixture
@@ -380,22 +283,6 @@ class TestContext:
         reading(talk, Broken())
         assert talk.context(ANNA, question, recipe=low).hits == ()
         assert talk.look_up(ANNA, question, recipe=low) == []
-
-    def test_nor_for_a_recipe_that_is_never_read(self, talk: Memory) -> None:
-        model = reading(talk, Stub())
-        low = replace(recipe(), method="associative", lexical_graph_confidence=GraphConfidence(bias=odds(0.07)))
-        assert talk.recall(ANNA, QUESTION, recipe=low)[0].score == pytest.approx(0.07)
-        assert talk.context(ANNA, QUESTION, recipe=low).hits == ()
-        assert talk.look_up(ANNA, QUESTION, recipe=low) == []
-        assert model.questions == []
-
-    def test_the_shipped_reranker_reads(self) -> None:
-        with eunoe.open(":memory:", embedder="none", form=False) as memory:
-            memory.observe(ANNA, [*TURNS, "Hm.", "Ah.", "Oh.", "Ok."])
-            context = memory.context(ANNA, "Where did the red kite land?", recipe="thorough")
-            assert context.hits[0].id == "tree"
-            assert "rerank" in [reason.name for reason in context.hits[0].reasons]
-            assert (context.faults, memory.status().reranker_error) == ((), "")
 
 
 class TestReranker:
@@ -477,7 +364,145 @@ class TestReranker:
         assert transformers._loaded == {}
 
 
-def test_help_lists_every_recipe() -> None:
-    for command in (["recall"], ["context"], ["bench", "recall"], ["bench", "context"]):
-        shown = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "200"}).stdout
-        assert [name for name in RECIPES if name not in shown] == []
+ANNA = {"user": "anna"}
+COUNT = 20
+
+
+class Reader:
+    """Reads each text in so many seconds of a clock that only it moves."""
+
+    name = "reader"
+
+    def __init__(self, seconds: float, judge: Callable[[str], float] = lambda text: 0.0, loading: float = 0.0) -> None:
+        self.seconds, self.judge, self.loading = seconds, judge, loading
+        self.now = 0.0
+        self.texts: list[str] = []
+
+    def clock(self) -> float:
+        return self.now
+
+    def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.now += self.loading + self.seconds * len(texts)
+        self.loading = 0.0
+        self.texts += texts
+        return np.array([self.judge(text) for text in texts], np.float32)
+
+
+def timed(memory: Memory, reader: Reader) -> Reader:
+    memory._engine.reranker.model = reader
+    memory._engine.reranker._clock = reader.clock
+    return reader
+
+
+@pytest.fixture
+def kites(memory: Memory) -> Memory:
+    turns = [f"The red kite number {number} flew {'very ' * (number % 7)}high." for number in range(COUNT)]
+    memory.observe(ANNA, [{"content": text, "id": f"k{number}"} for number, text in enumerate(turns)])
+    return memory
+
+
+def kite_ids(memory: Memory, recipe: Any, limit: int = COUNT) -> list[str]:
+    return [hit.id for hit in memory.recall(ANNA, QUESTION, limit=limit, recipe=recipe)]
+
+
+def test_time_enough_gives_what_thorough_gives(kites: Memory) -> None:
+    timed(kites, Reader(0.001, lambda text: float(len(text) % 5)))
+    hits = kites.recall(ANNA, QUESTION, limit=COUNT, recipe=MAX_BUDGET_MS)
+    assert [hit.id for hit in hits] == kite_ids(kites, "thorough")
+    assert hits.notes == kites.recall(ANNA, QUESTION, recipe="thorough").notes
+
+
+def test_the_best_are_read_first_and_no_longer_than_the_budget(kites: Memory) -> None:
+    reader = timed(kites, Reader(0.010))
+    for budget in (100, 60, 150, 100):
+        began, reader.texts = reader.now, []
+        hits = kites.recall(ANNA, QUESTION, limit=COUNT, recipe=budget)
+        read = len(reader.texts)
+        assert 2 <= read < COUNT
+        assert reader.now - began <= 1.5 * budget / 1000
+        assert f"read by the reranker within {budget} ms: {read} of the {COUNT} best" in hits.notes
+        first = [hit.text for hit in kites.recall(ANNA, QUESTION, limit=read)]
+        assert [text.splitlines()[-1].removeprefix("User: ") for text in reader.texts] == first
+
+
+def test_too_little_time_is_the_default(kites: Memory) -> None:
+    reader = timed(kites, Reader(5.0))
+    kite_ids(kites, 9)  # now it knows how slow it is
+    reader.texts = []
+    hits = kites.recall(ANNA, QUESTION, limit=COUNT, recipe=1)
+    assert reader.texts == []
+    plain = kites.recall(ANNA, QUESTION, limit=COUNT)
+    assert [(hit.id, hit.score) for hit in hits] == [(hit.id, hit.score) for hit in plain]
+    assert f"read by the reranker within 1 ms: 0 of the {COUNT} best" in hits.notes
+
+
+def test_a_slow_moment_is_forgotten(kites: Memory) -> None:
+    reader = timed(kites, Reader(0.001))
+    kite_ids(kites, 200)
+    reader.seconds = 10.0
+    kite_ids(kites, 200)
+    reader.seconds, reader.texts = 0.001, []
+    for _ in range(60):
+        kite_ids(kites, 20)
+    reader.texts = []
+    kite_ids(kites, 20)
+    assert len(reader.texts) >= 5
+
+
+def test_what_was_not_read_stands_above_what_reads_badly_and_below_what_reads_well(kites: Memory) -> None:
+    plain = kite_ids(kites, "default")
+    bad, good = kites.get(ANNA, plain[0]).text, kites.get(ANNA, plain[2]).text
+
+    def judge(text: str) -> float:
+        return -40.0 if bad in text else 40.0 if good in text else RECIPES["thorough"].rerank.baseline
+
+    reader = timed(kites, Reader(0.010, judge))
+    order = kite_ids(kites, 80)
+    read = len(reader.texts)
+    assert 3 <= read < COUNT
+    assert order[0] == plain[2]
+    assert order.index(plain[0]) > order.index(plain[read])
+    unread = [id for id in order if id in plain[read:]]
+    assert unread == plain[read:]
+
+
+def test_a_lookup_for_several_questions_has_one_budget(kites: Memory) -> None:
+    reader = timed(kites, Reader(0.010))
+    kite_ids(kites, 100)
+    began = reader.now
+    kites.look_up(
+        {"session": "s", **ANNA},
+        ["the red kite", "kites that are red", "red"],
+        limit=COUNT,
+        recipe=150,
+    )
+    assert 0 < reader.now - began <= 0.2
+
+
+@pytest.mark.parametrize(
+    "wrong", [0, -1, nan, inf, -inf, 1.5, 100.0, True, False, "100", "", b"9", None, [5], 60_001, 10**30]
+)
+def test_what_is_no_time_is_refused(memory: Memory, wrong: Any) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: memory.recall(ANNA, "x", recipe=wrong),
+        lambda: memory.context(ANNA, "x", recipe=wrong),
+        lambda: memory.look_up(ANNA, "x", recipe=wrong),
+        lambda: tool(memory, ANNA, recipe=wrong),
+    ]
+    for call in calls:
+        with pytest.raises(InputError, match="recipe"):
+            call()
+
+
+def test_context_and_the_tool_take_a_time(kites: Memory) -> None:
+    timed(kites, Reader(0.001))
+    assert "kite" in kites.context(ANNA, QUESTION, recipe=500).text
+    assert "kite" in tool(kites, ANNA, recipe=500).call({"query": QUESTION})
+
+
+def test_a_recipe_of_ones_own_may_have_a_budget(kites: Memory) -> None:
+    reader = timed(kites, Reader(0.010))
+    own = replace(RECIPES["thorough"], rerank=RerankSettings(depth=5, weight=1.0, budget_ms=nan))
+    assert kite_ids(kites, own) == kite_ids(kites, "default")
+    kite_ids(kites, replace(own, rerank=replace(own.rerank, budget_ms=1000.0)))
+    assert len(reader.texts) == 5

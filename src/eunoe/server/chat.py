@@ -18,12 +18,12 @@ from starlette.background import BackgroundTask
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from eunoe.apps.discussion.scope import take_tag
-from eunoe.apps.discussion.stateless import message_text
+from eunoe.apps.discussion.texts import message_text
 from eunoe.apps.discussion.workflow import Environment, Workflow, run_workflow
-from eunoe.apps.discussion.workflow.chat import read_messages
 from eunoe.apps.discussion.workflow.document import WorkflowFolder
 from eunoe.apps.discussion.workflow.models import ModelMap
-from eunoe.apps.discussion.workflow.runner import WorkflowResult
+from eunoe.apps.discussion.workflow.run import WorkflowResult
+from eunoe.apps.discussion.workflow.texts import read_messages
 from eunoe.errors import AccessError, EunoeError, InputError, LlmError, NotFoundError, ScopeError, WorkflowError
 from eunoe.llm import load_llm
 from eunoe.llm.remote import OpenAILlm

@@ -67,8 +67,6 @@ class ItemQuery(NamedTuple):
     """Those that no summary holds."""
     without_graph: bool = False
     """Those whose entities were not extracted."""
-    with_vector: int | None = None
-    """Those that this model has embedded."""
     streams: Sequence[int] | None = None
     """Those of any of these, where `stream` is one."""
     without_vector: int | None = None
@@ -223,10 +221,6 @@ class Reading(ABC):
 
     @abstractmethod
     def model(self, name: str) -> VectorModel | None: ...
-
-    @abstractmethod
-    def embedded(self, model: int, limit: int) -> list[int]:
-        """Return the numbers under which a model has vectors, the newest first."""
 
     @abstractmethod
     def get_value(self, name: str) -> str | None:

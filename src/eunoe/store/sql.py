@@ -290,10 +290,6 @@ class SqlReading(Verification):
             self._check_total(MODELS.name)
         return VectorModel(rows[0].id, rows[0].dimensions) if rows else None
 
-    def embedded(self, model: int, limit: int) -> list[int]:
-        rows = self._find("SELECT seq FROM vectors", [("model = ?", (model,))], "seq DESC", limit)
-        return [seq for (seq,) in rows]
-
     def get_value(self, name: str) -> str | None:
         rows = self._read(VALUES, [("name = ?", (name,))])
         if not rows:

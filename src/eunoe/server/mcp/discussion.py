@@ -52,7 +52,7 @@ _TEXT: Final = object_schema("text", text=STRING, message=STRING, cursor=STRING)
 def update_discussion(call: ToolCall) -> Answer:
     """Take messages in, and make what is due. It is done when the answer comes: a client may leave after it."""
     from eunoe.apps.discussion import Discussion
-    from eunoe.apps.discussion.plugin_update import CreatorSetup, UpdateRequest, run_update, tell_update
+    from eunoe.apps.discussion.plugin import CreatorSetup, UpdateRequest, run_update, tell_update
 
     names = ("messages", "user_message", "assistant_message", "continue_at")
     request = UpdateRequest.of({name: call.text(name) for name in names}, force=bool(call.arguments.get("force")))
@@ -70,8 +70,7 @@ def _retriever(name: str) -> Callable[[ToolCall], Answer]:
     """What runs one of the retrievers."""
 
     def retrieve(call: ToolCall) -> Answer:
-        from eunoe.apps.discussion.retrievers.reader import DiscussionReader
-        from eunoe.apps.discussion.tools import HOST_SENTENCES, RETRIEVERS
+        from eunoe.apps.discussion.retrievers import HOST_SENTENCES, RETRIEVERS, DiscussionReader
 
         scope, is_across = _discussion_scope(call), bool(call.arguments.get("across_discussions"))
         if scope is None:
