@@ -11,7 +11,7 @@ from eunoe.server.config import ServerConfig
 
 
 @pytest.fixture(scope="module")
-def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     target = str(tmp_path_factory.mktemp("server") / "memory.db")
     server = LiveServer(ServerConfig(target=target, embedder="none", llm="none", port=0))
     yield server
