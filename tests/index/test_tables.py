@@ -9,7 +9,7 @@ from eunoe.index import tables
 from eunoe.index.tables import ColumnOrder, Table
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(st.lists(st.integers(1, 5), max_size=6), st.integers(0, 9), st.booleans()), max_size=12))
 def test_any_additions_and_removals_find_what_is_there(steps: list[tuple[list[int], int, bool]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
