@@ -1,6 +1,7 @@
 """The whole OpenAPI document, fuzzed: good and bad data, and never a failure of the server.
 
-Every limit that the document names is tried. `EUNOE_FUZZ_EXAMPLES=100` asks for so many random requests to each operation: `make soak` does.
+Every limit that the document names is tried. `EUNOE_FUZZ_EXAMPLES=100` asks for so many random requests to each
+operation: `make soak` does.
 """
 
 from __future__ import annotations
