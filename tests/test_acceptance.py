@@ -22,8 +22,7 @@ from eunoe.cli.app import run
 from eunoe.errors import EunoeError, InputError, LlmError, NotFoundError
 from eunoe.hosts.eden import migrate
 from eunoe.hosts.memory_tool import tool
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Admin, Corrections, Graph, Memory, Streams, Summaries
 from eunoe.model.arguments import ATOM_KINDS, CONTEXT_FORMATS
 from eunoe.model.atom import Atom, source_name, source_place
@@ -35,7 +34,7 @@ from eunoe.model.turn import read_turns
 from eunoe.records.identity import look_alike_identity
 from eunoe.records.scrubbing import scrub_if_due
 from eunoe.store.contract import ItemQuery, Store
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 pytestmark = pytest.mark.remote
 

@@ -24,7 +24,7 @@ import onnx
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from eunoe.embed.bert import BertGraph, Weights
+from eunoe.embed.encoder import BertGraph, Weights
 
 MAX_WEIGHT_BYTE = 63
 MAX_WORD_BYTE = 127

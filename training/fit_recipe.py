@@ -3,7 +3,7 @@
     python training/fit_recipe.py FOLDS.npz
     python training/fit_recipe.py               # only the size penalty, for the weights that ship
 
-Prints the blends of `eunoe.recall.ranking_recipes`. For each question the softmax over all turns of its conversation
+Prints the blends of `eunoe.recall.recipes`. For each question the softmax over all turns of its conversation
 should put its mass on the gold turns. The conversations are those of talk's training and validation part.
 
 - `short` and `long`, for the package's own encoder, out of vectors by encoders that had not seen the conversation
@@ -37,7 +37,7 @@ from eunoe.embed.encoder import Encoder
 from eunoe.index.stream import IndexEntry, StreamIndex
 from eunoe.recall import query
 from eunoe.recall.ranking import Candidate, collect_signals, find_candidates
-from eunoe.recall.ranking_recipes import RECIPES, REFERENCE_ITEMS, Blend, LengthBlend, Recipe
+from eunoe.recall.recipes import RECIPES, REFERENCE_ITEMS, Blend, LengthBlend, Recipe
 from eunoe.recall.request import Filter
 
 SET_BY_HAND = {"exact": 4.0, "feedback": 4.0, "later": 6.0}

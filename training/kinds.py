@@ -23,14 +23,17 @@ import turns
 from numpy.typing import NDArray
 
 from eunoe.embed.encoder import FOLDER, Encoder
-from eunoe.form.kind_features import BLOCKS, KindInput, Matrix, read_features
-from eunoe.form.kind_model import (
+from eunoe.form.turns import (
+    BLOCKS,
     MODEL_FILE,
+    KindInput,
     KindModel,
+    Matrix,
     Projection,
     Regression,
     gaussian_kernel,
     load_kind_model,
+    read_features,
     to_probabilities,
 )
 from eunoe.model.arguments import KEPT_KINDS, TURN_KINDS

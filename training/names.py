@@ -27,19 +27,21 @@ from numpy.typing import NDArray
 
 from eunoe.text.entities import lowercase_words
 from eunoe.text.languages import LANGUAGES
-from eunoe.text.name_model import (
+from eunoe.text.names import (
+    DATE_WORDS,
     GERMAN,
     GIVEN_NAMES,
     MODEL_FILE,
+    TOKEN,
     Surroundings,
+    is_capitalised,
     plain_word,
     read_marks,
     read_surroundings,
     word_level,
 )
-from eunoe.text.names import DATE_WORDS, TOKEN, is_capitalised
+from eunoe.text.normalize import load_words
 from eunoe.text.sentences import split_sentences
-from eunoe.text.word_files import load_words
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

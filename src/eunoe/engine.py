@@ -79,10 +79,8 @@ if TYPE_CHECKING:
     from eunoe.form.background import Background
     from eunoe.form.former import Former
     from eunoe.index.cache import IndexCache
-    from eunoe.recall.context import ContextBuilder
-    from eunoe.recall.context_request import ContextRequest
-    from eunoe.recall.conversation_recall import LookupRequest
-    from eunoe.recall.request import RecallRequest
+    from eunoe.recall.context import ContextBuilder, LookupRequest
+    from eunoe.recall.request import ContextRequest, RecallRequest
     from eunoe.recall.reranking import Reranker
     from eunoe.recall.search import Searcher
 
@@ -189,7 +187,7 @@ class Engine:
 
     @_BuiltOnFirstUse
     def contexts(self) -> ContextBuilder:
-        from eunoe.form.sentence_values import sentence_value
+        from eunoe.form.statements import sentence_value
         from eunoe.recall.context import ContextBuilder
 
         return ContextBuilder(self.searcher, self.models, self.access, sentence_value)
@@ -308,7 +306,7 @@ class Engine:
             self.pending.note_model_change()
 
     def look_up(self, request: LookupRequest) -> Hits:
-        from eunoe.recall.conversation_recall import look_up
+        from eunoe.recall.context import look_up
 
         return Hits(look_up(self.searcher, self.access, request))
 
@@ -392,7 +390,7 @@ class Engine:
             return atoms.pin_record(self.store, stream, id, pinned)
 
     def review(self, scope: Scope, ids: Sequence[str], keep: bool) -> builtins.list[Receipt]:
-        from eunoe.form.review import review_atoms
+        from eunoe.form.resolution import review_atoms
 
         receipts = review_atoms(self.store, scope, ids, keep)
         self.pending.note_write()
@@ -402,7 +400,7 @@ class Engine:
         """Keep those that wait for review: who says, changes or pins one by hand has looked at it."""
         waiting = self.store.select(ItemQuery(stream.id, ids=ids, open=True, in_review=True)) if ids else []
         if waiting:
-            from eunoe.form.review import keep_atom
+            from eunoe.form.resolution import keep_atom
 
             for record in waiting:
                 keep_atom(self.store, stream, record, utc_now())

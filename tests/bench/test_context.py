@@ -15,7 +15,7 @@ from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Record
 from eunoe.model.result import Context, Hit
 from eunoe.model.scope import Scope
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 BOILER = "My boiler broke."
 GOODBYE = ["Oh dear.", "Quite.", "Goodbye then.", "See you."]

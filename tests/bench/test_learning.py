@@ -15,8 +15,7 @@ from eunoe.bench.metrics import f1_scores, precision_at_recall
 from eunoe.bench.turn_judge import DROPPED_KINDS
 from eunoe.cli.app import run
 from eunoe.errors import InputError
-from eunoe.form.kind_model import Judgement
-from eunoe.form.turn_reading import TurnReading
+from eunoe.form.turns import Judgement, TurnReading
 from eunoe.model.arguments import KEPT_KINDS, TURN_KINDS
 from eunoe.model.turn import Turn
 

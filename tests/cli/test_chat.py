@@ -18,7 +18,7 @@ from tests.cli.conftest import Cli, LlmServer, Result
 import eunoe
 from eunoe.cli.chat import SYSTEM_PROMPT, Chat
 from eunoe.errors import LlmError
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 from eunoe.model.message import Message
 from eunoe.model.scope import Scope
 

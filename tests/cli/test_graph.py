@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 from xml.etree import ElementTree as Xml
 
 import pytest
@@ -15,7 +10,7 @@ from tests.cli.conftest import Cli, Result
 
 import eunoe
 from eunoe.errors import LlmError
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 
 ATLAS = "project=atlas"
 
@@ -71,57 +66,23 @@ def test_json_holds_names_links_and_passages(cli: Cli) -> None:
     assert {"a", "b", "weight"} == set(graph["links"][0])
 
 
-def test_files_are_written(cli: Cli, tmp_path: Path) -> None:
-    files = tmp_path / "near.graphml", tmp_path / "near.svg"
-    result = cli("graph", ATLAS, "Nordwind", "--graphml", files[0], "--picture", files[1], "--json")
+def test_a_file_is_written(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "near.graphml"
+    result = cli("graph", ATLAS, "Nordwind", "--graphml", file, "--json")
     assert (result.code, result.json["entity"]) == (0, "nordwind")
-    assert [Xml.parse(file).getroot().tag.rpartition("}")[2] for file in files] == ["graphml", "svg"]
+    assert Xml.parse(file).getroot().tag.rpartition("}")[2] == "graphml"
 
 
-def test_relations_are_printed_and_drawn(cli: Cli, store: Path, tmp_path: Path) -> None:
+def test_relations_are_printed(cli: Cli, store: Path) -> None:
     assert "founded" not in cli("graph", ATLAS, "Bergen").out
     with eunoe.open(store, embedder="none") as memory:
         triples = [["Dora Ek", "sails to", "Bergen"]]
         memory.remember(ATLAS, "Dora Ek sails to Bergen.", metadata={"triples": triples})
         memory.graph.extract(ATLAS, ask=False)
-    result = cli("graph", ATLAS, "Dora Ek", "--picture", tmp_path / "dora.svg")
+    result = cli("graph", ATLAS, "Dora Ek")
     assert "Dora Ek sails to Bergen" in [" ".join(line.split()) for line in result.out.splitlines()]
-    texts = [text.text for text in Xml.parse(tmp_path / "dora.svg").iter("{http://www.w3.org/2000/svg}text")]
-    assert texts[:2] == ["Around Dora Ek", "project=atlas · 2 names · 1 relation"]
-    assert "sails to" in texts
     (relation,) = cli("graph", ATLAS, "Dora Ek", "--json").json["relations"]
     assert relation == {"subject": "dora ek", "relation": "sails to", "object": "bergen", "passages": 1}
-
-
-@pytest.mark.parametrize("named", [True, False])
-def test_the_picture_is_opened_in_a_browser(store: Path, tmp_path: Path, named: bool) -> None:
-    browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > "{tmp_path}/address"\n', encoding="utf-8")
-    browser.chmod(0o700)
-    (tmp_path / "temporary").mkdir()
-    environment = os.environ | {
-        "BROWSER": str(browser),
-        "EUNOE_STORE": str(store),
-        "TMPDIR": str(tmp_path / "temporary"),
-    }
-    arguments = ["graph", ATLAS, "Nordwind", "--open", *(["--picture", str(tmp_path / "near.svg")] if named else [])]
-    done = subprocess.run(
-        [sys.executable, "-m", "eunoe", *arguments], env=environment, capture_output=True, text=True, check=True
-    )
-    address = (tmp_path / "address").read_text(encoding="utf-8")
-    assert address.startswith("file:///")
-    file = Path(url2pathname(urlsplit(address).path))
-    assert file.parent == (tmp_path if named else tmp_path / "temporary")
-    assert f"written to {file}" in done.stderr
-    assert file.stat().st_mode & 0o077 == 0
-    assert Xml.parse(file).getroot().tag.endswith("svg")
-
-
-def test_without_a_browser_the_file_is_named(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webbrowser.open", lambda address: False)
-    result = cli("graph", ATLAS, "Nordwind", "--open", "--picture", tmp_path / "near.svg")
-    assert result.code == 0
-    assert f"open {tmp_path / 'near.svg'} in one" in result.err
 
 
 @pytest.mark.parametrize(
@@ -130,7 +91,6 @@ def test_without_a_browser_the_file_is_named(cli: Cli, tmp_path: Path, monkeypat
         (["Nobody Known"], 1, "no passage that names"),
         (["Nordwnid"], 1, "did you mean Nordwind?"),
         (["--depth", "99"], 1, "depth is 99"),
-        (["--picture", "near.png"], 2, "near.svg"),
         (["--graphml", "no/such/folder/x.xml"], 1, "no/such/folder/x.xml"),
         (["--extract"], 1, "EUNOE_LLM"),
     ],

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from eunoe.embed import encoder, minilm
+from eunoe.embed import encoder
 
 TEXTS = [
     "Caroline went to the adoption meeting on 7 May 2023.",
@@ -19,7 +19,7 @@ TEXTS = [
 ODD_TEXTS = ["a \ud800 b", "\ud83d\ude00", "a\0b", "\0", "<s> </s> [SEP] [PAD]", "\u200b", "y" * 5000]
 
 has_minilm = pytest.mark.skipif(
-    any(minilm.find_spec(name) is None for name in (*minilm._MODULES, minilm._WEIGHTS_PACKAGE)),
+    any(encoder.find_spec(name) is None for name in (*encoder._MODULES, encoder._WEIGHTS_PACKAGE)),
     reason="needs the extra minilm and its weights",
 )
 has_encoder = pytest.mark.skipif(not (encoder.FOLDER / "encoder.onnx").is_file(), reason="needs the encoder's file")

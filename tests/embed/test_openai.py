@@ -9,8 +9,8 @@ import pytest
 from tests.embed.samples import vector
 from tests.llm.model_server import ModelServer, hangs, says
 
+from eunoe.embed.adapters import OpenAIEmbedder
 from eunoe.embed.contract import to_unit_vectors
-from eunoe.embed.openai import OpenAIEmbedder
 from eunoe.errors import EmbedderError
 from eunoe.net import endpoint as endpoints
 

@@ -16,7 +16,7 @@ from tests.support.vowels import NEW, OLD, Vowels, make_old
 from tests.support.waiting import wait_until
 
 import eunoe
-from eunoe.embed import outdated_vectors, pending_vectors, store_embedder
+from eunoe.embed import pending_vectors, store_embedder
 from eunoe.embed.replaced_models import REPLACED
 from eunoe.engine import Engine
 from eunoe.errors import EmbedderError, ModelMismatchError
@@ -41,7 +41,7 @@ def no_background(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is made in the background, and a step is two texts: what is made can be counted."""
     monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
     monkeypatch.setattr(pending_vectors, "_STEP_TEXTS", 2)
-    monkeypatch.setattr(outdated_vectors, "_BLOCK_RECORDS", 2)
+    monkeypatch.setattr(pending_vectors, "_BLOCK_RECORDS", 2)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.support.long_texts import FILLER, long_text
 
 import eunoe
 from eunoe.embed.store_embedder import BATCH_SIZE
-from eunoe.text.parts import split_into_parts
+from eunoe.text.sentences import split_into_parts
 
 ANNA = {"user": "anna"}
 

@@ -19,10 +19,9 @@ import eunoe
 from eunoe.errors import LlmError
 from eunoe.form import extraction
 from eunoe.form.background import Background
+from eunoe.form.chunk import Proposal
 from eunoe.form.former import Former
-from eunoe.form.proposal import Proposal
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope

@@ -12,8 +12,7 @@ from tests.support.scripted_memory import ScriptedMemory
 
 import eunoe
 from eunoe.errors import LlmError
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.model.scope import Scope
 from eunoe.text.sentences import split_sentences
 

@@ -18,8 +18,7 @@ from tests.support.scripted_memory import ANNA, ScriptedMemory
 import eunoe
 from eunoe.errors import ConflictError, LlmError
 from eunoe.form.data_files import load_prompt
-from eunoe.llm.contract import CutAnswerError, DeclinedError, PromptTooLongError
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import CutAnswerError, DeclinedError, PromptTooLongError, ScriptedLlm
 from eunoe.model.arguments import parse_time, utc_now
 from eunoe.model.scope import Scope
 from eunoe.records import revisions
@@ -869,7 +868,7 @@ CHILD = """
 import json, os, shutil, sys
 import eunoe
 import eunoe.form.consolidation
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 
 path, model, way = sys.argv[1:]
 

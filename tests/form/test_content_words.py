@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eunoe.form.content_words import (
-    content_words,
-    covered_share,
-    kept_share,
-    language_or_script,
-    names_and_numbers,
-)
+from eunoe.form.evidence import content_words, covered_share, kept_share, language_or_script, names_and_numbers
 
 OLD = (
     "Anna is a nurse who lives in Turin with her sister Lea. She prefers short answers and dislikes small talk. She is "

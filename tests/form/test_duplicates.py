@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.form.duplicates import is_duplicate, similarity
+from eunoe.form.likeness import is_duplicate, similarity
 
 ALIKE = [
     ("Anna: I love green tea.", "Anna: I really love green tea!"),

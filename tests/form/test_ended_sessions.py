@@ -15,8 +15,7 @@ import pytest
 import eunoe
 from eunoe.errors import InputError
 from eunoe.form import background
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 

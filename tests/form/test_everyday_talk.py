@@ -6,7 +6,7 @@ import pytest
 
 import eunoe
 from eunoe.memory import Memory
-from eunoe.server.inspector.sample import load_sample
+from eunoe.server.inspector import load_sample
 
 ANNA = "agent=cook/user=anna"
 

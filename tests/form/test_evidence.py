@@ -5,11 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from eunoe.form.evidence import Source, compare, is_borne_out
-from eunoe.form.numbers import all_values, find_numbers
-from eunoe.form.readership import shows_beside
-from eunoe.form.relative_days import add_dates
-from eunoe.form.turn_evidence import TurnEvidence
+from eunoe.form.chunk import shows_beside
+from eunoe.form.claims import TurnEvidence
+from eunoe.form.evidence import Source, all_values, compare, find_numbers, is_borne_out
+from eunoe.form.extractive import add_dates
 from eunoe.model.scope import Scope
 from eunoe.model.stream import PRESETS, Target
 from eunoe.model.turn import Turn

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import eunoe
+from eunoe.form.chunk import Proposal
 from eunoe.form.extractive import extract_extractively
-from eunoe.form.memory_keys import find_memory_key
-from eunoe.form.proposal import Proposal
-from eunoe.form.turn_reading import TurnReader
+from eunoe.form.statements import find_memory_key
+from eunoe.form.turns import TurnReader
 from eunoe.model.scope import Scope
 from eunoe.model.stream import PRESETS, Target
 from eunoe.model.turn import Turn

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 import eunoe
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 

@@ -19,8 +19,7 @@ import pytest
 import eunoe
 from eunoe.errors import LlmError
 from eunoe.form import extraction
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope

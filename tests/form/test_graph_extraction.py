@@ -16,8 +16,7 @@ import eunoe
 from eunoe.errors import InputError, LlmError
 from eunoe.form.graph_extraction import graph_prompt, parse_answer
 from eunoe.index.graph import EntityGraph
-from eunoe.llm.contract import CutAnswerError, DeclinedError, Prompt, PromptTooLongError, Reply
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import CutAnswerError, DeclinedError, Prompt, PromptTooLongError, Reply, ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.result import PassageGraph, Triple
 

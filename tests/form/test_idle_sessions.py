@@ -14,8 +14,7 @@ import eunoe
 from eunoe.errors import LlmError
 from eunoe.form import former
 from eunoe.form.consolidation import Consolidator
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from eunoe.embed.encoder import Encoder
-from eunoe.form.kind_features import KindInput
-from eunoe.form.kind_model import Judgement, KindModel, load_kind_model
+from eunoe.form.turns import Judgement, KindInput, KindModel, load_kind_model
 from eunoe.model.arguments import KEPT_KINDS, TURN_KINDS
 
 TURNS = [

@@ -23,8 +23,7 @@ import pytest
 
 import eunoe
 from eunoe.errors import ConflictError, LlmError
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.arguments import CONTEXT_FORMATS
 from eunoe.model.atom import source_place

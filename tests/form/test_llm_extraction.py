@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunoe.errors import LlmError
+from eunoe.form.chunk import Extraction, KnownAtom
 from eunoe.form.llm_extraction import UnusableAnswer, extract_by_llm
-from eunoe.form.proposal import Extraction, KnownAtom
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 from eunoe.model.scope import Scope
 from eunoe.model.stream import PRESETS, Target
 from eunoe.model.turn import Turn, limit_growth
-from eunoe.text.markup import neutralize
+from eunoe.text.normalize import neutralize
 
 NOW = datetime(2024, 5, 8, 9, 30, tzinfo=UTC)
 HOSTILE = (

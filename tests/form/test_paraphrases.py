@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from eunoe.embed import load_embedder
-from eunoe.form.duplicates import is_duplicate
+from eunoe.form.likeness import is_duplicate
 
 PAIRS = [
     tuple(part.strip() for part in line.split("|"))

@@ -14,7 +14,7 @@ from tests.support.conversation import ANNA, DAY, TALK, Conversation, home, prop
 from tests.support.records import stream_of
 
 import eunoe
-from eunoe.form.proposal import Proposal
+from eunoe.form.chunk import Proposal
 from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.turn import Turn

@@ -11,7 +11,7 @@ import pytest
 
 import eunoe
 from eunoe.errors import AccessError, ConflictError, InputError, NotFoundError
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 from eunoe.memory import Memory
 
 ANNA = "user=anna"

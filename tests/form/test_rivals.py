@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eunoe.form.rivals import is_opposed, is_rival, says_more
+from eunoe.form.likeness import is_opposed, is_rival, says_more
 
 UPDATES = [
     ("anna/home", "Anna lives in Turin.", "Anna lives in Rome."),

@@ -6,12 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunoe.form.rule_summary import summarize_by_rules
+from eunoe.form.summaries import summarize_by_rules
 from eunoe.model.arguments import KEPT_KINDS
 from eunoe.model.atom import Atom
-from eunoe.text.sentences import split_sentences, word_count
-from eunoe.text.summary_lines import read_summary
-from eunoe.text.third_person import third_person
+from eunoe.text.sentences import read_summary, split_sentences, third_person, word_count
 
 NOW = datetime(2024, 6, 1, tzinfo=UTC)
 

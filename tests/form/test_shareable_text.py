@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.form.shareable_text import is_shareable
+from eunoe.form.statements import is_shareable
 from eunoe.text.analyzer import stem
 
 SHARED = """

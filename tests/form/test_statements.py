@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.form.memory_keys import find_memory_key
-from eunoe.form.shareable_text import is_shareable
 from eunoe.form.statements import (
     MIN_SCORE,
+    find_memory_key,
     find_names,
     find_people,
     is_instruction,
     is_private,
     is_question,
+    is_shareable,
     read_statement,
 )
 from eunoe.text.sentences import cut_to_words, split_sentences, word_count

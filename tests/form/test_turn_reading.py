@@ -3,7 +3,7 @@
 import pytest
 
 from eunoe.embed.encoder import Encoder
-from eunoe.form.turn_reading import MIN_WORTH, Sentence, TurnReader, TurnReading
+from eunoe.form.turns import MIN_WORTH, Sentence, TurnReader, TurnReading
 from eunoe.model.turn import Turn
 
 

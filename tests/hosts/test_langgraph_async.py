@@ -10,8 +10,7 @@ import pytest
 from langgraph.store.base import GetOp, InvalidNamespaceError, PutOp, SearchOp
 
 from eunoe.errors import InputError
-from eunoe.hosts.langgraph import AsyncEunoeStore, EunoeStore
-from eunoe.hosts.langgraph import index as index_module
+from eunoe.hosts.langgraph import AsyncEunoeStore, EunoeStore, vectors
 from eunoe.memory import AsyncMemory
 
 NS = ("users", "anna")
@@ -135,7 +134,7 @@ def test_the_loop_goes_on_while_the_store_waits(memory):
         assert release.wait(20)
         return get_many(*arguments, **how)
 
-    store._operations._reader._memory = type("Slow", (), {"get_many": staticmethod(slow)})()
+    store._operations.memory = type("Slow", (), {"get_many": staticmethod(slow)})()
 
     async def work():
         task = asyncio.create_task(store.aget(NS, "a"))
@@ -168,13 +167,13 @@ class Watched(Mapping):
 
 @pytest.mark.parametrize("index", [None, {"dims": 2, "embed": lambda texts: [[1.0, 0.0] for _ in texts]}])
 def test_values_are_copied_and_read_beside_the_loop(path, index, monkeypatch):
-    value, text_at = Watched(), index_module.get_text_at_path
+    value, text_at = Watched(), vectors.get_text_at_path
 
     def watched_text(*arguments):
         value.threads.add(threading.current_thread())
         return text_at(*arguments)
 
-    monkeypatch.setattr(index_module, "get_text_at_path", watched_text)
+    monkeypatch.setattr(vectors, "get_text_at_path", watched_text)
 
     async def work(store):
         await store.aput(NS, "a", value)

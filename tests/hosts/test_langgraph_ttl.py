@@ -9,7 +9,7 @@ import pytest
 
 from eunoe.errors import InputError
 from eunoe.hosts.langgraph import AsyncEunoeStore, EunoeStore
-from eunoe.hosts.langgraph.names import Namespaces
+from eunoe.hosts.langgraph.items import Namespaces
 from eunoe.model.arguments import utc_now
 from eunoe.model.scope import Scope
 

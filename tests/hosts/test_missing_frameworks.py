@@ -18,7 +18,7 @@ ADAPTERS = {
     "eunoe.hosts.langgraph": "langgraph",
     "eunoe.hosts.llama_index": "llama-index",
     "eunoe.hosts.openai_agents": "openai-agents",
-    "eunoe.apps.wiki.middleware": "langchain",
+    "eunoe.apps.wiki.tools": "langchain",
 }
 
 

@@ -5,16 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunoe.index import column_order
-from eunoe.index.column_order import ColumnOrder
-from eunoe.index.dense import Table
+from eunoe.index import tables
+from eunoe.index.tables import ColumnOrder, Table
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.lists(st.integers(1, 5), max_size=6), st.integers(0, 9), st.booleans()), max_size=12))
 def test_any_additions_and_removals_find_what_is_there(steps: list[tuple[list[int], int, bool]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(column_order, "_MAX_UNSORTED_ROWS", 3)
+        patch.setattr(tables, "_MAX_UNSORTED_ROWS", 3)
         table, spans = Table(term=np.int32, row=np.int32), list[slice]()
         order = ColumnOrder(table, "term")
         for number, (values, removed, is_kept) in enumerate(steps):

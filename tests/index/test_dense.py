@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from eunoe.index.dense import DenseIndex
+from eunoe.index.stream import DenseIndex
 
 
 def vector(*numbers: float) -> np.ndarray:

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.index.dense import DenseIndex
 from eunoe.index.lexical import NUMBER, TIME, LexicalIndex, TermGroup
+from eunoe.index.stream import DenseIndex
 from eunoe.text import analyzer
 
 

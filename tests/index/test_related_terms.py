@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.index.related_terms import RelatedTerms
+from eunoe.index.lexical import RelatedTerms
 from eunoe.text.languages import LANGUAGES
 
 GERMAN, SPANISH = LANGUAGES.index("german"), LANGUAGES.index("spanish")

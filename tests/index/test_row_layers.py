@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.index.row_layers import RowLayers
+from eunoe.index.graph import RowLayers
 
 
 @given(st.lists(st.one_of(st.integers(0, 5), st.integers(60, 70)), min_size=1, max_size=12), st.integers(0, 3))

@@ -9,7 +9,7 @@ import pytest
 
 from eunoe.errors import LlmError
 from eunoe.llm import Prompt, Reply, load_llm
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 
 PLAIN = Prompt("Be kind.", "Hello", operation="chat")
 

@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunoe.errors import InputError, LlmError
-from eunoe.llm.answers import ask_structured, conform
-from eunoe.llm.contract import Prompt
-from eunoe.llm.lenient_json import read_json
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
+from eunoe.llm.structured import ask_structured, conform, read_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**15), 10**15) | st.floats(allow_nan=False, allow_infinity=False)

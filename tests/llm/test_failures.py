@@ -10,12 +10,10 @@ from tests.llm.model_server import Answer, HttpReply, ModelServer, says
 
 from eunoe.errors import LlmError
 from eunoe.llm import Prompt, Reply, load_llm
-from eunoe.llm.answers import ask_structured
-from eunoe.llm.anthropic import AnthropicLlm
-from eunoe.llm.contract import AnswerError, CutAnswerError, DeclinedError, PromptTooLongError
+from eunoe.llm.contract import AnswerError, CutAnswerError, DeclinedError, PromptTooLongError, ScriptedLlm
 from eunoe.llm.models import MAX_ROOM_TOKENS, Models
-from eunoe.llm.openai import OpenAILlm
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.remote import AnthropicLlm, OpenAILlm
+from eunoe.llm.structured import ask_structured
 
 PLAIN = Prompt("Be kind.", "Hello", operation="chat")
 SCHEMA = {

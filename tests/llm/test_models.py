@@ -10,8 +10,8 @@ from tests.llm.model_server import ModelServer
 
 from eunoe.errors import LlmError
 from eunoe.llm import Prompt, Reply, load_llm
+from eunoe.llm.contract import ScriptedLlm
 from eunoe.llm.models import Models
-from eunoe.llm.scripted import ScriptedLlm
 from eunoe.model.result import Usage
 
 PLAIN = Prompt("Be kind.", "Hello", operation="chat")

@@ -13,12 +13,10 @@ from tests.llm.model_server import Answer, HttpReply, ModelServer, hangs, says
 
 import eunoe
 from eunoe.errors import LlmError
-from eunoe.llm import Prompt, Reply, load_llm, price
-from eunoe.llm.anthropic import AnthropicLlm
+from eunoe.llm import Prompt, Reply, contract, load_llm
+from eunoe.llm.contract import ScriptedLlm, call_cost, configured_price
 from eunoe.llm.models import Models
-from eunoe.llm.openai import OpenAILlm
-from eunoe.llm.price import call_cost, configured_price
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.remote import AnthropicLlm, OpenAILlm
 from eunoe.net import endpoint as endpoints
 
 SCHEMA = {
@@ -313,7 +311,7 @@ class TestLoad:
         assert "secret" not in str(caught.value)
 
     def test_a_missing_extra_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("eunoe.llm.adapters.find_spec", lambda name: None)
+        monkeypatch.setattr("eunoe.llm.find_spec", lambda name: None)
         with pytest.raises(LlmError, match=r"needs pydantic-ai: pip install 'eunoe\[llm\]'"):
             load_llm("groq:llama")
 
@@ -332,5 +330,5 @@ class TestPrice:
         pytest.importorskip("genai_prices", reason="comes with the extra llm")
         assert call_cost(None, "openai", "gpt-4o-mini", 1_000_000, 0) > 0
         assert call_cost(None, "openai", "no-such-model", 1_000_000, 0) == 0
-        monkeypatch.setattr(price, "find_spec", lambda name: None)
+        monkeypatch.setattr(contract, "find_spec", lambda name: None)
         assert call_cost(None, "openai", "gpt-4o-mini", 1_000_000, 0) == 0

@@ -9,8 +9,8 @@ import pytest
 
 from eunoe.errors import LlmError
 from eunoe.llm import CutAnswerError, Prompt, PromptTooLongError, load_llm
-from eunoe.llm.answers import ask_structured
 from eunoe.llm.models import Models
+from eunoe.llm.structured import ask_structured
 
 FACTS = {
     "type": "object",

@@ -9,8 +9,7 @@ import pytest
 
 import eunoe
 from eunoe.errors import AccessError, LlmError
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 
 ANNA = "user=anna"

@@ -192,7 +192,7 @@ def test_arguments_are_taken_in_every_form(remote: Memory) -> None:
 
 
 def test_a_recipe_of_ones_own_cannot_be_sent(remote: Memory) -> None:
-    from eunoe.recall.ranking_recipes import RECIPES
+    from eunoe.recall.recipes import RECIPES
 
     with pytest.raises(InputError, match="cannot be sent"):
         remote.recall(ANNA, "x", recipe=RECIPES["default"])

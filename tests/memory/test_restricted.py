@@ -12,7 +12,7 @@ import pytest
 
 import eunoe
 from eunoe.errors import AccessError, InputError, NotFoundError
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 from eunoe.memory import Memory
 
 ANNA = "user=anna"

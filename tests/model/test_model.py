@@ -18,7 +18,7 @@ from eunoe.model.result import ImportReport, Receipt
 from eunoe.model.scope import Scope, parse_scopes
 from eunoe.records.identity import new_ids
 from eunoe.text.normalize import fingerprint, normalize
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 KEYS = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
 LETTERS = st.characters(exclude_categories=("C", "Z"), include_characters=" ")

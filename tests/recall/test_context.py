@@ -20,12 +20,12 @@ from eunoe.errors import EmbedderError, InputError, StoreError
 from eunoe.hosts.memory_tool import tool
 from eunoe.memory import AsyncMemory
 from eunoe.model.arguments import parse_time
-from eunoe.recall.conversation_recall import parse_lookup_request
-from eunoe.recall.ranking_recipes import RECIPES
+from eunoe.recall.context import parse_lookup_request
 from eunoe.recall.recalled_context import shown_threshold
+from eunoe.recall.recipes import RECIPES
 from eunoe.recall.static_context import StaticContext, StaticContextCache, StreamSection
 from eunoe.store.schema import StreamLink
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 ANNA = "agent=cook/user=anna"
 HERE = "agent=cook/session=s1/user=anna"
@@ -890,7 +890,7 @@ def test_bad_arguments_give_the_agent_a_readable_answer(cook, arguments):
 
 
 def test_a_fault_behind_the_tool_is_told_without_details(cook, monkeypatch):
-    monkeypatch.setattr("eunoe.recall.conversation_recall.find_audience", broken(RuntimeError("secret words")))
+    monkeypatch.setattr("eunoe.recall.context.find_audience", broken(RuntimeError("secret words")))
     answer = tool(cook, HERE).call({"query": "tea"})
     assert answer == "The memory cannot be searched at the moment (an unexpected fault). Answer without it."
 

@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import eunoe
-from eunoe.form.sentence_values import sentence_value
+from eunoe.form.statements import sentence_value
 from eunoe.model.arguments import parse_time
-from eunoe.recall.rendering import STYLES
-from eunoe.recall.static_context import Note, StreamSection
-from eunoe.recall.static_rendering import render_static
-from eunoe.text.tokens import CHARACTERS_PER_TOKEN, token_count
+from eunoe.recall.rendering import STYLES, Note
+from eunoe.recall.static_context import StreamSection, render_static
+from eunoe.text.sentences import CHARACTERS_PER_TOKEN, token_count
 
 ANNA = "agent=cook/user=anna"
 HERE = "agent=cook/session=s1/user=anna"

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import eunoe
-from eunoe.recall.document_scores import combine_scores, own_log_odds, short_excess
-from eunoe.recall.graph_search import GraphRanking
-from eunoe.recall.ranking_recipes import DocumentScale
+from eunoe.recall.documents import GraphRanking, combine_scores, own_log_odds, short_excess
+from eunoe.recall.recipes import DocumentScale
 
 PROJECT = {"project": "brindle"}
 SERVICES = [

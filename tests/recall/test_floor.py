@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import eunoe
-from eunoe.recall.floor import LARGE_MEMORY_ITEMS, floor_shift, shift
-from eunoe.recall.ranking_recipes import RECIPES
 from eunoe.recall.recalled_context import shown_threshold
+from eunoe.recall.recipes import RECIPES
+from eunoe.recall.search import LARGE_MEMORY_ITEMS, floor_shift, shift
 
 HERE = "user=anna"
 THINGS = (

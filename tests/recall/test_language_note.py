@@ -9,7 +9,7 @@ import pytest
 from tests.support.letters import Letters
 
 import eunoe
-from eunoe.recall.language_note import can_read
+from eunoe.recall.query import can_read
 
 ANNA = {"user": "anna"}
 GERMAN = "Wo ist die Wohnung, die Anna gemietet hat?"

@@ -10,8 +10,8 @@ import pytest
 
 import eunoe
 from eunoe.index.stream import IndexEntry, StreamIndex
-from eunoe.recall.later_statement import UNSAID, later_signal, present_share
-from eunoe.recall.query import plan_query, read_question
+from eunoe.recall.query import UNSAID, plan_query, present_share, read_question
+from eunoe.recall.ranking import later_signal
 
 DAY = 86_400.0
 START = datetime(2025, 1, 18, 10, tzinfo=UTC)

@@ -9,9 +9,9 @@ import pytest
 
 import eunoe
 from eunoe.errors import LlmError
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 from eunoe.model.turn import Turn
-from eunoe.recall.lookup_query import cut_middle, is_reaction, llm_query, rule_query
+from eunoe.recall.query import cut_middle, is_reaction, llm_query, rule_query
 
 TALK = [
     Turn(id="1", text="My brother Tom moved to Lisbon.", role="user", user="anna"),

@@ -11,8 +11,7 @@ import pytest
 
 import eunoe
 from eunoe.errors import LlmError
-from eunoe.llm.contract import CutAnswerError, DeclinedError, PromptTooLongError, Reply
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import CutAnswerError, DeclinedError, PromptTooLongError, Reply, ScriptedLlm
 from eunoe.memory import Memory
 
 HERE = "agent=cook/session=s1/user=anna"

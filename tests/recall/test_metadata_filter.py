@@ -9,7 +9,7 @@ import pytest
 import eunoe
 from eunoe.errors import InputError
 from eunoe.memory import Memory
-from eunoe.recall.metadata_filter import needed_parts, parse_where
+from eunoe.recall.request import needed_parts, parse_where
 from eunoe.store.codec import dump_json
 
 ANNA = {"user": "anna"}

@@ -9,8 +9,7 @@ import pytest
 import eunoe
 from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Record
-from eunoe.recall.novelty import content_terms, is_old_question, says_no_more
-from eunoe.recall.recalled_context import Threshold
+from eunoe.recall.recalled_context import Threshold, content_terms, is_old_question, says_no_more
 
 ANNA = "agent=cook/user=anna"
 HERE = "agent=cook/session=s1/user=anna"

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import eunoe
-from eunoe.recall.passages import GAP, fitting_passages
-from eunoe.text.parts import split_into_parts
-from eunoe.text.sentences import word_count
+from eunoe.recall.recalled_context import fitting_passages
+from eunoe.recall.rendering import GAP
+from eunoe.text.sentences import split_into_parts, word_count
 
 HERE = "agent=cook/session=s1/user=anna"
 KAYAK = "Mara: I bought a kayak. It is bright yellow. I paid ninety for it."

@@ -14,7 +14,7 @@ from eunoe.errors import InputError
 from eunoe.index.stream import IndexEntry, StreamIndex
 from eunoe.recall.query import NearWords, expand_words, read_question, without_names
 from eunoe.recall.ranking import Candidate, find_candidates
-from eunoe.recall.ranking_recipes import RECIPES, Blend, Recipe
+from eunoe.recall.recipes import RECIPES, Blend, Recipe
 from eunoe.recall.request import Filter
 from eunoe.text.languages import ENGLISH
 

@@ -16,13 +16,11 @@ from hypothesis import strategies as st
 
 from eunoe.model.arguments import parse_time
 from eunoe.model.turn import _RECALLED
-from eunoe.recall.passages import GAP
-from eunoe.recall.rendering import STYLES, Fragment, TextBuilder, escape_markdown
-from eunoe.recall.static_context import Note, StreamSection
-from eunoe.recall.static_rendering import render_static
-from eunoe.text.ages import date_and_age, describe_age
-from eunoe.text.markup import neutralize
-from eunoe.text.tokens import CHARACTERS_PER_TOKEN, text_width, token_count
+from eunoe.recall.rendering import GAP, STYLES, Fragment, Note, TextBuilder, escape_markdown
+from eunoe.recall.static_context import StreamSection, render_static
+from eunoe.text.dates import date_and_age, describe_age
+from eunoe.text.normalize import neutralize
+from eunoe.text.sentences import CHARACTERS_PER_TOKEN, text_width, token_count
 
 NOW = parse_time("2024-05-07T12:00")
 HOSTILE = (

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from eunoe.errors import InputError
 from eunoe.hosts.memory_tool import tool
 from eunoe.memory import Memory
-from eunoe.recall.ranking_recipes import MAX_BUDGET_MS, RECIPES, RerankSettings, within_budget
-from eunoe.recall.reading_pace import ReadingPace
+from eunoe.recall.recipes import MAX_BUDGET_MS, RECIPES, RerankSettings, within_budget
 from eunoe.recall.request import find_recipe
-from eunoe.recall.reranking import Reranker
+from eunoe.recall.reranking import ReadingPace, Reranker
 
 ANNA = {"user": "anna"}
 QUESTION = "What about the red kite?"

@@ -28,7 +28,7 @@ from eunoe.hosts.memory_tool import tool
 from eunoe.memory import Memory
 from eunoe.model.arguments import CONTEXT_FORMATS
 from eunoe.model.result import Hit
-from eunoe.recall.ranking_recipes import RECIPES, Blend, GraphConfidence, Recipe, RerankSettings
+from eunoe.recall.recipes import RECIPES, Blend, GraphConfidence, Recipe, RerankSettings
 
 ANNA, BEN = {"user": "anna"}, {"user": "ben"}
 TURNS = [

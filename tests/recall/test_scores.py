@@ -16,7 +16,7 @@ from eunoe.embed.word_vectors import StaticEmbedder
 from eunoe.index.stream import IndexEntry, StreamIndex
 from eunoe.recall.query import without_names
 from eunoe.recall.ranking import Candidate, find_candidates
-from eunoe.recall.ranking_recipes import RECIPES, REFERENCE_ITEMS, Blend, LengthBlend, Recipe, interpolate
+from eunoe.recall.recipes import RECIPES, REFERENCE_ITEMS, Blend, LengthBlend, Recipe, interpolate
 from eunoe.recall.request import NO_FILTER, Filter
 
 SIZES = (4, 12, 40, 400)

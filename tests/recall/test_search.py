@@ -7,8 +7,8 @@ from tests.support.letters import Letters
 
 import eunoe
 from eunoe.errors import InputError
-from eunoe.recall.ranking_recipes import RECIPES
-from eunoe.text.tokens import token_count
+from eunoe.recall.recipes import RECIPES
+from eunoe.text.sentences import token_count
 
 ANNA = {"user": "anna"}
 SAID = "I moved to Turin in May. The cat came along."

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import eunoe
-from eunoe.recall.sentences import Sentences
+from eunoe.recall.rendering import Sentences
 
 ANNA = "agent=cook/user=anna"
 HERE = f"{ANNA}/session=s2"

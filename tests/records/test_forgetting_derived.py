@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.records import stream_of
 
 import eunoe
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 from eunoe.model.atom import source_name, unique_supports
 from eunoe.model.scope import Scope
 from eunoe.store.contract import ItemQuery

@@ -26,7 +26,7 @@ from eunoe.store.contract import ItemQuery
 from eunoe.store.schema import IncognitoMark, Job, Lease, SessionState, StreamLink
 from eunoe.store.sqlite import SqliteStore
 from eunoe.text.normalize import fingerprint
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 GROUP = Scope(agent="cook", session="s2")

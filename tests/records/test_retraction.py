@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import eunoe
 from eunoe.errors import ConflictError, InputError, NotFoundError
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.message import Message
 

@@ -3,7 +3,7 @@
 import pytest
 from tests.support.readings import DISGUISED, OTHER, OTHER_SIGNS
 
-from eunoe.form.duplicates import is_duplicate, similarity
+from eunoe.form.likeness import is_duplicate, similarity
 from eunoe.memory import Memory
 
 ANNA = "user=anna"

@@ -9,9 +9,8 @@ import pytest
 
 import eunoe
 from eunoe.errors import AccessError, LlmError
-from eunoe.llm.contract import Prompt, Reply
+from eunoe.llm.contract import Prompt, Reply, ScriptedLlm
 from eunoe.llm.models import MAX_CALLS
-from eunoe.llm.scripted import ScriptedLlm
 from eunoe.model.arguments import utc_now
 from eunoe.model.result import ModelCall
 from eunoe.records.counters import UsageLog

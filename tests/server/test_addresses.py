@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eunoe.errors import InputError
-from eunoe.server.addresses import Addresses
-from eunoe.server.config import ServerConfig
+from eunoe.server.config import Addresses, ServerConfig
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from contextlib import ExitStack, suppress
 import pytest
 from tests.support.live_server import LiveServer, StartServer
 
-from eunoe.server import connections
+from eunoe.server import process
 
 _HALF = "GET /healthz HTTP/1.1\r\nHost: {}\r\nX-"
 _WITHOUT_KEY = "POST /v1/memories HTTP/1.1\r\nHost: {}\r\nContent-Length: 1000000\r\n\r\n{{"
@@ -19,7 +19,7 @@ _LOGIN = "POST /session HTTP/1.1\r\nHost: {}\r\nContent-Length: 1000\r\n\r\n{{"
 def test_a_request_that_never_ends_is_given_up(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch, sent: str
 ) -> None:
-    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.1)
+    monkeypatch.setattr(process, "REQUEST_SECONDS", 0.1)
     server = start_server()
     with _connect(server, sent) as connection:
         assert _is_closed(connection)
@@ -27,7 +27,7 @@ def test_a_request_that_never_ends_is_given_up(
 
 @pytest.mark.parametrize("sent", ["", _HALF, _LOGIN])
 def test_many_that_wait_keep_nobody_out(start_server: StartServer, monkeypatch: pytest.MonkeyPatch, sent: str) -> None:
-    monkeypatch.setattr(connections, "max_waiting", lambda: 10)
+    monkeypatch.setattr(process, "max_waiting", lambda: 10)
     server = start_server()
     with ExitStack() as stack:
         waiting = [stack.enter_context(_connect(server, sent)) for _ in range(30)]

@@ -8,7 +8,7 @@ import pytest
 
 from eunoe.errors import InputError
 from eunoe.model.arguments import utc_now
-from eunoe.server.durations import parse_duration, parse_end
+from eunoe.server.keys import parse_duration, parse_end
 
 
 @pytest.mark.parametrize(

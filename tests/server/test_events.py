@@ -18,8 +18,7 @@ from tests.support.waiting import wait_until
 
 import eunoe
 from eunoe.errors import InputError
-from eunoe.server.events import Feed
-from eunoe.server.webhook_delivery import check_url
+from eunoe.server.webhooks import Feed, check_url
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from eunoe.server import limits
-from eunoe.server.limits import RateLimit
+from eunoe.server import access
+from eunoe.server.access import RateLimit
 
 
 def test_a_bucket_fills_up_again() -> None:
@@ -29,6 +29,6 @@ def test_looking_uses_nothing_up() -> None:
 
 def test_the_table_is_bounded() -> None:
     limit = RateLimit(60)
-    for number in range(limits._MAX_BUCKETS + 10):
+    for number in range(access._MAX_BUCKETS + 10):
         limit.take(str(number))
-    assert len(limit._buckets) == limits._MAX_BUCKETS
+    assert len(limit._buckets) == access._MAX_BUCKETS

@@ -14,10 +14,8 @@ from starlette.types import Receive, Scope, Send
 from tests.support.live_server import LiveServer
 from tests.support.waiting import wait_until
 
-from eunoe.server.logs import JsonFormatter, TextFormatter
-from eunoe.server.metrics import Metrics
-from eunoe.server.middleware.observation import ObservationMiddleware
-from eunoe.server.tracing import Tracing
+from eunoe.server.middleware import ObservationMiddleware
+from eunoe.server.observation import JsonFormatter, Metrics, TextFormatter, Tracing
 
 SECRET = "Anna's PIN is swordfish."
 

@@ -12,7 +12,7 @@ from tests.support.http_calls import ID, TEXT, Call, calls
 from tests.support.live_server import Answer, LiveServer
 
 from eunoe.server.app import create_app
-from eunoe.server.routes.json_request import JsonRoute
+from eunoe.server.requests import JsonRoute
 
 _ELSEWHERE = ("jobs", "webhooks", "events", "keys", "audit", "session", "sessions", "metrics", "inspector", "chat")
 """Tags of routes whose own tests call them."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from eunoe.server import sessions
-from eunoe.server.sessions import Sessions
+from eunoe.server import access
+from eunoe.server.access import Sessions
 from eunoe.server.state import ServerState
 
 HOUR = 3600 * 1_000_000
@@ -64,7 +64,7 @@ def test_a_new_token_of_the_owner_ends_all_sessions(state: ServerState) -> None:
 
 
 def test_a_key_has_only_so_many_sessions(state: ServerState, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "_MAX_PER_KEY", 2)
+    monkeypatch.setattr(access, "_MAX_PER_KEY", 2)
     all_sessions = Sessions(state, "owner")
     other = all_sessions.start("k2")
     ids = [all_sessions.start("k1") for _ in range(3)]

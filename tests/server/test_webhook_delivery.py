@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eunoe.errors import InputError
-from eunoe.server.webhook_delivery import DeliveryError, check_url, find_address
+from eunoe.server.webhooks import DeliveryError, check_url, find_address
 
 INSIDE = [
     *("127.0.0.1", "localhost", "LOCALHOST.", "a.localhost", "[::1]", "10.0.0.1", "169.254.169.254", "0.0.0.0"),

@@ -13,9 +13,8 @@ from tests.support.waiting import PATIENCE_SECONDS as _PATIENCE
 from tests.support.waiting import wait_until
 
 from eunoe.errors import InputError
-from eunoe.server.jobs import Job, JobQueue
+from eunoe.server.jobs import Job, JobKind, JobQueue, Progress, Work, Worker
 from eunoe.server.state import ServerState
-from eunoe.server.worker import JobKind, Progress, Work, Worker
 
 
 @pytest.fixture
@@ -182,7 +181,7 @@ import sys, threading
 from pathlib import Path
 from eunoe.server.jobs import JobQueue
 from eunoe.server.state import ServerState
-from eunoe.server.worker import JobKind, Worker
+from eunoe.server.jobs import JobKind, Worker
 
 def work(job, progress):
     print("began", flush=True)

@@ -37,8 +37,7 @@ from tests.support.letters import Letters  # noqa: E402
 import eunoe  # noqa: E402
 from eunoe.errors import EunoeError, LlmError  # noqa: E402
 from eunoe.hosts.memory_tool import tool  # noqa: E402
-from eunoe.llm.contract import Prompt  # noqa: E402
-from eunoe.llm.scripted import ScriptedLlm  # noqa: E402
+from eunoe.llm.contract import Prompt, ScriptedLlm  # noqa: E402
 from eunoe.memory import Memory  # noqa: E402
 from eunoe.model.scope import Scope  # noqa: E402
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import httpx
 import openai
-
-from eunoe.hosts.agentflow.framework import BaseStore
+from tenxgraph.storage.store.base_store import BaseStore
 
 ROOT = BaseStore.__module__.partition(".")[0]
 """`tenxgraph` or `agentflow`."""

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from tenxgraph.core.state import AgentState, Message
+from tenxgraph.storage.store.store_schema import MemorySearchResult, MemoryType
+from tenxgraph.utils.callbacks import CallbackManager
 from tests.support.agentflow_graphs import END, ROOT, InjectQ, graphs
 
 from eunoe.hosts.agentflow import MemoryManager, MemoryRetrievalCallback, MemoryStorageCallback
-from eunoe.hosts.agentflow.framework import AgentState, CallbackManager, MemorySearchResult, MemoryType, Message
 from eunoe.hosts.agentflow.testing import MockStore
 
 checkpointers = import_module(f"{ROOT}.storage.checkpointer")

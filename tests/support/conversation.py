@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from tests.support.records import items_of
 
-from eunoe.form.proposal import Proposal
+from eunoe.form.chunk import Proposal
 from eunoe.form.resolution import Resolver
 from eunoe.model.scope import Scope
 from eunoe.model.turn import Turn

@@ -19,8 +19,8 @@ from children import say, wait
 
 import eunoe
 from eunoe.form import extraction
-from eunoe.form.proposal import Proposal
-from eunoe.form.turn_reading import TurnReading
+from eunoe.form.chunk import Proposal
+from eunoe.form.turns import TurnReading
 from eunoe.memory import Memory
 from eunoe.model.atom import Record, source_place
 from eunoe.model.scope import Scope

@@ -13,9 +13,8 @@ from typing import Any
 
 import uvicorn
 
+from eunoe.server.access import Logins, RateLimit
 from eunoe.server.config import ServerConfig
-from eunoe.server.limits import RateLimit
-from eunoe.server.logins import Logins
 from eunoe.server.process import open_listener, uvicorn_settings
 from eunoe.server.services import Services
 
@@ -86,8 +85,7 @@ class LiveServer:
             for table in ("key", "session", "audit", "oauth_client"):
                 db.execute(f"DELETE FROM {table}")
         self.services.logins = Logins(self.services.access, self.config.failures_per_minute)
-        if self.services.oauth:
-            self.services.oauth.registrations = RateLimit(10, burst=10)
+        self.services.registrations = RateLimit(10, burst=10)
 
     def stop(self) -> None:
         self._server.should_exit = True

@@ -60,39 +60,45 @@ def readers() -> dict[str, Callable[[str], object]]:
     from eunoe.apps.tickets.leak_guard import LeakGuard
     from eunoe.apps.tickets.redaction import redact
     from eunoe.errors import LlmError
-    from eunoe.form.content_words import covered_share
-    from eunoe.form.duplicates import is_duplicate
+    from eunoe.form.evidence import covered_share
     from eunoe.form.extractive import extract_extractively
+    from eunoe.form.likeness import is_duplicate
     from eunoe.form.llm_summary import summary_prompt
-    from eunoe.form.memory_keys import find_memory_key
-    from eunoe.form.rule_summary import summarize_by_rules
-    from eunoe.form.shareable_text import is_shareable
-    from eunoe.form.statements import find_people, is_fragment, is_question, is_secret, read_statement
-    from eunoe.form.summary_guard import SummaryTask, find_fault
-    from eunoe.form.turn_reading import TurnReader
+    from eunoe.form.statements import (
+        find_memory_key,
+        find_people,
+        is_fragment,
+        is_question,
+        is_secret,
+        is_shareable,
+        read_statement,
+    )
+    from eunoe.form.summaries import SummaryTask, find_fault, summarize_by_rules
+    from eunoe.form.turns import TurnReader
     from eunoe.index.lexical import LexicalIndex
     from eunoe.index.passage import parse_passage
     from eunoe.index.stream import StreamIndex
-    from eunoe.llm.lenient_json import read_json
+    from eunoe.llm.structured import read_json
     from eunoe.model.atom import Record
     from eunoe.model.scope import parse_scopes
     from eunoe.model.stream import PRESETS, Target
     from eunoe.model.turn import Turn, said_text
-    from eunoe.recall.lookup_query import rule_query
-    from eunoe.recall.query import plan_query, read_question
-    from eunoe.recall.rendering import STYLES
-    from eunoe.recall.static_context import Note, StreamSection
-    from eunoe.recall.static_rendering import render_static
+    from eunoe.recall.query import plan_query, read_question, rule_query
+    from eunoe.recall.rendering import STYLES, Note
+    from eunoe.recall.static_context import StreamSection, render_static
     from eunoe.text.dates import find_date_ranges
     from eunoe.text.entities import find_entities, title_keys
-    from eunoe.text.language_names import name_language
-    from eunoe.text.languages import guess_language
-    from eunoe.text.look_alikes import bare_form, look_alike_form, meaningful_signs
-    from eunoe.text.markup import quote_xml
-    from eunoe.text.normalize import fold, normalize, normalize_name
-    from eunoe.text.parts import split_into_parts
-    from eunoe.text.sentences import cut_to_words, split_sentences
-    from eunoe.text.tokens import token_count
+    from eunoe.text.languages import guess_language, name_language
+    from eunoe.text.normalize import (
+        bare_form,
+        fold,
+        look_alike_form,
+        meaningful_signs,
+        normalize,
+        normalize_name,
+        quote_xml,
+    )
+    from eunoe.text.sentences import cut_to_words, split_into_parts, split_sentences, token_count
 
     def render(text: str) -> None:
         section = StreamSection("user", "anna", text, (Note(text, NOW),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import eunoe
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 from eunoe.model.scope import Scope
 from eunoe.records import revisions
 

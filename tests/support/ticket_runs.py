@@ -7,7 +7,7 @@ from typing import Any
 
 from eunoe.apps.projects import ProjectMemory
 from eunoe.apps.tickets import Director, Limits, Run, RunFolder, RunState, ScriptedWorker, Ticket, TicketMemory
-from eunoe.llm.scripted import ScriptedLlm as Model
+from eunoe.llm.contract import ScriptedLlm as Model
 
 TICKET = Ticket("search-1", "Slow search", "The search for orders takes minutes.", "shop")
 LESSON = "The orders table had no index on customer_id, and adding one made the search fast again at once."

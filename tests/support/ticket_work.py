@@ -12,7 +12,7 @@ import pytest
 
 from eunoe.apps.tickets import Check, Director, Run, RunFolder, RunState, ScriptedWorker, Ticket, WorkFolder
 from eunoe.errors import LlmError
-from eunoe.llm.scripted import ScriptedLlm as Model
+from eunoe.llm.contract import ScriptedLlm as Model
 
 TICKET = Ticket("login", "Fix the login", "Names with blanks are refused. See /var/log/login.", "shop")
 PLAN = {"complete": False, "summary": "Find the check.", "next_prompt": "Trim names before the check."}

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.text.language_names import name_language
-from eunoe.text.languages import LANGUAGES, guess_language
+from eunoe.text.languages import LANGUAGES, guess_language, name_language
 from eunoe.text.normalize import fold
 
 

@@ -6,8 +6,7 @@ import unicodedata
 import pytest
 from tests.support.readings import DISGUISED, OTHER
 
-from eunoe.text.look_alikes import bare_form, look_alike_form
-from eunoe.text.normalize import normalize
+from eunoe.text.normalize import bare_form, look_alike_form, normalize
 
 
 @pytest.mark.parametrize(("text", "other"), OTHER)

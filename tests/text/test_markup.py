@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.text.markup import escape_xml, neutralize, quote_xml
+from eunoe.text.normalize import escape_xml, neutralize, quote_xml
 
 MARKS = (
     "<|im_start|>",

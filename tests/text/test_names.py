@@ -3,9 +3,8 @@
 import pytest
 
 from eunoe.index.passage import parse_passage
-from eunoe.text.full_names import find_full_names, group_names
-from eunoe.text.name_model import load_name_model
-from eunoe.text.names import LIKELY, is_identifier
+from eunoe.text.entities import find_full_names, group_names
+from eunoe.text.names import LIKELY, is_identifier, load_name_model
 
 
 def likely(text: str) -> set[str]:

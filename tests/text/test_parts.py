@@ -12,8 +12,7 @@ from tests.support.letters import Letters
 from tests.support.long_texts import FILLER, long_text
 
 import eunoe
-from eunoe.text.parts import LONG_TEXT_WORDS, MAX_PARTS, PART_WORDS, split_into_parts
-from eunoe.text.sentences import word_count
+from eunoe.text.sentences import LONG_TEXT_WORDS, MAX_PARTS, PART_WORDS, split_into_parts, word_count
 
 ANNA = {"user": "anna"}
 

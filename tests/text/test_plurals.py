@@ -2,8 +2,7 @@
 
 import pytest
 
-from eunoe.text.languages import ENGLISH, LANGUAGES
-from eunoe.text.plurals import other_numbers
+from eunoe.text.languages import ENGLISH, LANGUAGES, other_numbers
 
 
 @pytest.mark.parametrize(

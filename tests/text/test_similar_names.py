@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eunoe.text.similar_names import find_similar_names
+from eunoe.text.names import find_similar_names
 
 NAMES = ["greta lindqvist", "nordwind shipping company", "felix cole", "bergen", "東京都", "the house of lords"]
 

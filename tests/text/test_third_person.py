@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.text.third_person import quotation_of, third_person
+from eunoe.text.sentences import quotation_of, third_person
 
 STATEMENTS = [
     ("Anna: I live in Asti.", "Anna lives in Asti."),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import eunoe.text
-from eunoe.text.word_files import load_table, load_words
+from eunoe.text.normalize import load_table, load_words
 
 FOLDER = Path(str(eunoe.text.__file__)).parent / "words"
 FILES = sorted(path.relative_to(FOLDER).with_suffix("") for path in FOLDER.rglob("*.txt"))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from eunoe.bench.conversations import load_conversations
-from eunoe.recall.ranking_recipes import RECIPES, Blend
+from eunoe.recall.recipes import RECIPES, Blend
 
 TRAINING = Path(__file__).parents[2] / "training"
 NOT_SIGNALS = {"bias", "size_penalty", "weights"}

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Self
 
-from eunoe.assistants.config_file import write_file
 from eunoe.assistants.transcripts import Place, Saying, clean, read_transcript
+from eunoe.files import write_file
 from eunoe.model.message import Message
 
 _WITH_TRANSCRIPT: Final = ("claude-code",)

@@ -1,8 +1,5 @@
-"""The settings file of an assistant: read strictly, written at once and as a whole."""
+"""The settings file of an assistant, read strictly."""
 
-import os
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -40,24 +37,3 @@ def read_file(path: Path) -> bytes | None:
         return path.read_bytes()
     except FileNotFoundError:
         return None
-
-
-def write_file(path: Path, content: bytes, *, mode: int = 0o600) -> None:
-    """Put a file in place at once, with the permissions of the one that was there. A link keeps pointing to it."""
-    path = path.resolve()
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with suppress(FileNotFoundError):
-        found = path.stat()
-        mode = found.st_mode & 0o7777
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, mode)
-        os.replace(name, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise

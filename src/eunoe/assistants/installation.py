@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from eunoe.assistants.catalog import Assistant, find_assistant
-from eunoe.assistants.config_file import ConfigText, read_file, write_file
+from eunoe.assistants.config_file import ConfigText, read_file
 from eunoe.assistants.entries import (
     Options,
     find_server,
@@ -28,6 +28,7 @@ from eunoe.assistants.entries import (
 from eunoe.assistants.originals import Original, Originals, fingerprint
 from eunoe.assistants.store_file import store_file
 from eunoe.errors import ConflictError, InputError, NotFoundError
+from eunoe.files import write_file
 from eunoe.model.scope import Scope
 from eunoe.net.local_server import default_scope
 

@@ -5,17 +5,16 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, suppress
 from itertools import takewhile
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from eunoe.assistants.capture import Session, capture, session_path
-from eunoe.assistants.config_file import write_file
 from eunoe.assistants.connection import open_memory
 from eunoe.assistants.hook import hook_folder, spool_folder
-from eunoe.errors import EunoeError
+from eunoe.errors import ConflictError, EunoeError
+from eunoe.files import locked, write_file
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 
@@ -40,8 +39,10 @@ def take_in(store: str, memory: Memory | None = None) -> int:
     """
     taken = 0
     while waiting_events(store):
-        with _turn(store) as is_ours:
-            if not is_ours:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(locked(Path(hook_folder(store)) / "intake.lock"))
+            except ConflictError:
                 break
             count = _take_all(store, memory)
         taken += count
@@ -122,29 +123,6 @@ def read_notes(folder: Path) -> dict[str, dict[str, Any]]:
     except (OSError, ValueError):
         return {}
     return notes if isinstance(notes, dict) else {}
-
-
-@contextmanager
-def _turn(store: str) -> Iterator[bool]:
-    """Whether it is this process's turn; it is until it leaves. A process that dies gives its turn back."""
-    with open(Path(hook_folder(store)) / "intake.lock", "ab") as file:
-        yield _try_lock(file)
-
-
-def _try_lock(file: IO[bytes]) -> bool:
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            file.seek(0)
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 if __name__ == "__main__":

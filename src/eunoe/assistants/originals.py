@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from eunoe.assistants.config_file import write_file
+from eunoe.files import write_file
 from eunoe.memory import default_path
 
 

@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 
 import eunoe
-from eunoe.apps.projects.project_memory import DEFAULT_RECIPE, ProjectMemory
+from eunoe.apps.projects.memory import DEFAULT_RECIPE, ProjectMemory
 from eunoe.bench import Result, StatusLine
 from eunoe.bench.metrics import latency
 from eunoe.bench.report import score_views

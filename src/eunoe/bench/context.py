@@ -18,7 +18,7 @@ from eunoe.memory import Memory
 from eunoe.model.arguments import RecipeName
 from eunoe.model.message import Message
 from eunoe.model.result import Context
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 _RANKED_HITS = 10
 

@@ -9,8 +9,7 @@ from eunoe.bench import Result
 from eunoe.bench.metrics import Scores, latency, measure_ms
 from eunoe.bench.report import score_views
 from eunoe.cli.display.views import View
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 
 _NAMES = ("Anna", "Ben", "Carla", "Dirk", "Edda", "Farid", "Greta", "Hugo")
 _THINGS = ("garden", "boiler", "cello", "passport", "recipe", "invoice", "bicycle", "tent", "visa", "piano")

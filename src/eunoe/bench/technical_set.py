@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import eunoe
-from eunoe.apps.projects.project_memory import ProjectMemory
+from eunoe.apps.projects.memory import ProjectMemory
 from eunoe.bench import Progress, Result
 from eunoe.bench.metrics import EmbeddingClock, Scores, latency, mean_percent
 from eunoe.bench.multihop import (

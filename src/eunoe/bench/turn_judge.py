@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from eunoe.errors import EunoeError
-from eunoe.form.turn_reading import TurnReader, TurnReading
+from eunoe.form.turns import TurnReader, TurnReading
 from eunoe.memory import Memory
 from eunoe.model.arguments import KEPT_KINDS, TURN_KINDS
 from eunoe.model.atom import Atom, source_place

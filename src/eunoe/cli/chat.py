@@ -28,7 +28,7 @@ from eunoe.model.atom import Atom
 from eunoe.model.message import Message
 from eunoe.model.result import Context, FormReport, Hit
 from eunoe.model.scope import Scope
-from eunoe.text.ages import describe_age
+from eunoe.text.dates import describe_age
 from eunoe.text.normalize import normalize
 
 SYSTEM_PROMPT: Final = (

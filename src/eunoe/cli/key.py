@@ -34,7 +34,7 @@ def create(
     expires: Annotated[str, typer.Option("--expires", metavar="WHEN", help="30d, 12h, 45m, 30s, or a time.")] = "",
 ) -> Reply:
     """Make a key. It is shown this once."""
-    from eunoe.server.durations import parse_end
+    from eunoe.server.keys import parse_end
 
     chosen = [right.strip() for right in rights.split(",")]
     with _open_keys(call, create=True) as keys:
@@ -60,7 +60,7 @@ def rotate(
     overlap: Annotated[str, typer.Option("--overlap", metavar="TIME", help="How long the old one still counts.")] = "",
 ) -> Reply:
     """Give a key a new secret. It is shown this once."""
-    from eunoe.server.durations import parse_duration
+    from eunoe.server.keys import parse_duration
 
     with _open_keys(call) as keys:
         key, text = keys.rotate(id, overlap=parse_duration(overlap, "--overlap") if overlap else timedelta())

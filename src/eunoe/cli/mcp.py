@@ -77,7 +77,7 @@ def _load_server() -> Callable[..., NoReturn]:
 
 def _arguments(options: Options, profile: str, within: str | None, any_scope: bool) -> tuple[str, ...]:
     """The arguments with which an assistant starts it, beside the store and the scope."""
-    from eunoe.embed.folder import absolute_spec
+    from eunoe.embed import absolute_spec
 
     values = {
         "--embedder": absolute_spec(options.embedder or ""),
@@ -98,7 +98,7 @@ def _backend(options: Options) -> Backend:
 
 
 def _import(options: Options, scope: Scope, path: Path) -> None:
-    from eunoe.server.mcp.reference_file import import_graph
+    from eunoe.server.mcp.reference import import_graph
 
     backend = _backend(options)
     try:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from tempfile import mkstemp
 from typing import Annotated, Any, Final
 
 import typer
 
 import eunoe
-from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.command import Call, Reply, command
 from eunoe.cli.display.output import JsonPage, quantity
 from eunoe.cli.display.views import Grid, Pairs, View, hit_entries, item_entries, mention_entries
 from eunoe.cli.forming import failure_lines
@@ -130,19 +128,15 @@ def graph(
     depth: Annotated[int, typer.Option("--depth", metavar="N", help="Steps from passage to passage.")] = 1,
     limit: Annotated[int, typer.Option("-n", "--limit", metavar="N", help="At most so many names and passages.")] = 30,
     graphml: Annotated[Path | None, typer.Option("--graphml", metavar="FILE", help="Write it as GraphML.")] = None,
-    picture: Annotated[Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw it as SVG.")] = None,
-    show: Annotated[bool, typer.Option("--open", help="Show the picture in a browser.")] = False,
     extract: Annotated[bool, typer.Option("--extract", help="First let the language model read what is new.")] = False,
     full: FullOption = False,
     exact: ExactOption = False,
 ) -> Reply:
     """Show the names around a name, and the passages they share."""
-    if picture and picture.suffix.lower() != ".svg":
-        raise MisuseError(f"the picture is drawn as SVG: call it {picture.stem or 'graph'}.svg")
     memory = call.open(needs_llm=extract)
     report = memory.graph.extract(scope) if extract else None
     near = memory.graph.neighbours(scope, entity, depth=depth, limit=limit, exact=exact)
-    notes = [*(_extraction_notes(report) if report else ()), *_save_graph(near, scope, graphml, picture, show)]
+    notes = [*(_extraction_notes(report) if report else ()), *_save_graph(near, graphml)]
     code = 1 if report and report.failed else 0
     return Reply(near, *_graph_views(near, full), notes=notes, empty="no names found", code=code)
 
@@ -230,26 +224,14 @@ def _extraction_notes(report: GraphReport) -> Iterable[str]:
     yield from failure_lines(report.failed)
 
 
-def _save_graph(
-    near: Neighbourhood, scope: str, graphml: Path | None, picture: Path | None, show: bool
-) -> Iterable[str]:
-    from eunoe.apps.projects import drawing  # with it comes the whole memory
+def _save_graph(near: Neighbourhood, file: Path | None) -> Iterable[str]:
+    from eunoe.apps.projects.graphml import graphml  # with it comes the whole memory
     from eunoe.memory import open_output
 
-    if show and not picture:
-        handle, name = mkstemp(".svg", "eunoe-graph-")  # nobody else may read it
-        os.close(handle)
-        picture = Path(name)
-    for file, draw in ((graphml, drawing.graphml), (picture, lambda near: drawing.svg(near, scope))):
-        if file:
-            with open_output(file) as target:
-                target.write(draw(near))
-            yield f"written to {file}"
-    if show and picture:
-        import webbrowser  # slow to load
-
-        if not webbrowser.open(picture.resolve().as_uri()):
-            yield f"no browser could be started: open {picture} in one"
+    if file:
+        with open_output(file) as target:
+            target.write(graphml(near))
+        yield f"written to {file}"
 
 
 def _graph_views(near: Neighbourhood, full: bool) -> Iterable[View]:

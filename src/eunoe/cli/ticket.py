@@ -28,7 +28,7 @@ from eunoe.apps.tickets import (
     read_ticket,
 )
 from eunoe.apps.tickets.memory import UnavailableMemory
-from eunoe.apps.tickets.run_log import render_log
+from eunoe.apps.tickets.run_folder import render_log
 from eunoe.apps.tickets.ticket import as_sentence
 from eunoe.cli.command import Call, MisuseError, Options, Reply, command
 from eunoe.cli.display import output

@@ -37,7 +37,7 @@ def wiki(
     After a run that was killed, or in which pages failed, only the missing pages are written. The exit code is 1 if
     pages failed.
     """
-    from eunoe.apps.wiki.chat_model import load_chat_model  # with it comes LangChain
+    from eunoe.apps.wiki.agents import load_chat_model  # with it comes LangChain
     from eunoe.apps.wiki.workflow import generate_wiki
 
     chat_model = load_chat_model(model)

@@ -3,10 +3,27 @@
 from typing import Any, Final
 
 from eunoe.embed.contract import Embedder, Vectors
-from eunoe.embed.folder import PREFIX, is_folder_spec
 from eunoe.embed.replaced_models import check_not_replaced
 from eunoe.errors import EmbedderError
 from eunoe.model.arguments import show
+
+PREFIX: Final = "folder:"
+"""What the spec of such an encoder begins with; the path follows."""
+
+
+def is_folder_spec(spec: object) -> bool:
+    """Whether a setting names a folder."""
+    return isinstance(spec, str) and spec.startswith(PREFIX)
+
+
+def absolute_spec(spec: str) -> str:
+    """Return a spec that means the same in every working directory."""
+    if not is_folder_spec(spec):
+        return spec
+    from eunoe.embed.folder import parse_path
+
+    return f"{PREFIX}{parse_path(spec.removeprefix(PREFIX))}"
+
 
 __all__ = ["DEFAULT_EMBEDDER", "Embedder", "Vectors", "load_embedder"]
 
@@ -46,15 +63,15 @@ def _load_named(spec: str) -> Embedder | None:
 
         return StaticEmbedder()
     if spec == "minilm":
-        from eunoe.embed.minilm import MiniLM
+        from eunoe.embed.encoder import MiniLM
 
         return MiniLM()
     if spec.startswith("openai:"):
-        from eunoe.embed.openai import from_spec
+        from eunoe.embed.adapters import from_spec
 
         return from_spec(spec.removeprefix("openai:"))
     if is_folder_spec(spec):
-        from eunoe.embed.folder.encoder import FolderEncoder
+        from eunoe.embed.folder import FolderEncoder
 
         return FolderEncoder(spec.removeprefix(PREFIX))
     return None

@@ -9,9 +9,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from eunoe.embed import DEFAULT_EMBEDDER, load_embedder
+from eunoe.embed import DEFAULT_EMBEDDER, absolute_spec, is_folder_spec, load_embedder
 from eunoe.embed.contract import Embedder, Vectors, known_languages, to_unit_vectors
-from eunoe.embed.folder import absolute_spec, is_folder_spec
 from eunoe.embed.replaced_models import REPLACED
 from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError, StoreError
 from eunoe.model.atom import Record
@@ -19,7 +18,7 @@ from eunoe.model.result import Reembedding
 from eunoe.records.insertion import NO_MODEL, VectorBatch, VectorKey, pack_vectors
 from eunoe.store.contract import ItemQuery, Store
 from eunoe.text.normalize import one_line
-from eunoe.text.parts import split_into_parts
+from eunoe.text.sentences import split_into_parts
 
 AUTO: Final = "auto"
 BATCH_SIZE: Final = 256

@@ -7,10 +7,8 @@ from datetime import datetime
 from itertools import takewhile
 
 from eunoe.errors import ConflictError, EunoeError, LlmError
-from eunoe.form.absorption import find_absorbed
 from eunoe.form.llm_summary import UNUSABLE_SUMMARY, Summary, UnusableSummaryError, summarize_by_llm
-from eunoe.form.rule_summary import summarize_by_rules
-from eunoe.form.summary_guard import SummaryTask
+from eunoe.form.summaries import SummaryTask, find_absorbed, summarize_by_rules
 from eunoe.llm.contract import AnswerError, CutAnswerError, Llm, Prompt, PromptTooLongError, Reply
 from eunoe.llm.models import Models, asking_for
 from eunoe.model.arguments import utc_now

@@ -2,37 +2,74 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from eunoe.errors import LlmError
-from eunoe.form.corrections import correct_readings, find_places
+from eunoe.form.chunk import Extraction, KnownAtom, Proposal, Reading, Refusal, can_all_read, shows_beside
+from eunoe.form.claims import Likeness
 from eunoe.form.extractive import extract_extractively
 from eunoe.form.llm_extraction import Background, UnusableAnswer, extract_by_llm
-from eunoe.form.proposal import Extraction, KnownAtom, Proposal, Refusal
-from eunoe.form.readership import can_all_read, shows_beside
-from eunoe.form.reading import Reading
-from eunoe.form.turn_evidence import Likeness
-from eunoe.form.turn_reading import TurnReader
-from eunoe.llm.answers import UNUSABLE
+from eunoe.form.statements import is_secret, is_vital
+from eunoe.form.turns import KindModel, Sentence, TurnReader, TurnReading
 from eunoe.llm.contract import AnswerError, CutAnswerError, DeclinedError, Llm, PromptTooLongError
 from eunoe.llm.models import Models
-from eunoe.model.arguments import ATOM_KINDS, utc_now
+from eunoe.llm.structured import UNUSABLE
+from eunoe.model.arguments import ATOM_KINDS, KEPT_KINDS, utc_now
 from eunoe.model.atom import EXTRACTIVE
 from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
 from eunoe.model.turn import Turn
 from eunoe.net.endpoint import EndpointError
-from eunoe.recall.ranking_recipes import RECIPES
+from eunoe.recall.recipes import RECIPES
 from eunoe.recall.request import Filter, RecallRequest
 from eunoe.recall.search import Searcher
-from eunoe.records.corrections import LikeSentences
+from eunoe.records.corrections import LikeSentences, Match, Place, find_match
 from eunoe.records.insertion import Floats
 from eunoe.store.schema import Job, StreamState
+
+_MIN_VITAL_LIKENESS: Final = 0.95
+"""What matters for health is dropped only if it says nearly the same."""
+
+
+def find_places(model: KindModel | None, readings: Sequence[TurnReading]) -> dict[str, Place]:
+    """Where the model puts the sentences of turns that it read."""
+    means = {each.text: own.means[each.text] for own in readings if own.means for each in own.sentences}
+    return dict(zip(means, model.place([*means.values()]), strict=True)) if model and means else {}
+
+
+def correct_readings(
+    readings: Sequence[TurnReading], places: dict[str, Place], find: Callable[[Turn], Sequence[LikeSentences]]
+) -> list[TurnReading]:
+    """Readings with what corrections say of their sentences; `find` gives those that count for a turn."""
+    pairs = ((reading, find(reading.turn)) for reading in readings)
+    return [
+        own._replace(sentences=tuple(_correct(each, places.get(each.text), known) for each in own.sentences))
+        if known
+        else own
+        for own, known in pairs
+    ]
+
+
+def _correct(sentence: Sentence, place: Place | None, known: Sequence[LikeSentences]) -> Sentence:
+    match = find_match(known, sentence.text, place)
+    return _apply(match, sentence) if match else sentence
+
+
+def _apply(match: Match, sentence: Sentence) -> Sentence:
+    verdict, text = match.sentence.verdict, match.sentence.text
+    if verdict == "drop":
+        is_kept = match.likeness < _MIN_VITAL_LIKENESS and is_vital(sentence.text)
+        return sentence if is_kept else sentence._replace(kind="nothing", worth=0.0, correction=text)
+    if is_secret(sentence.text):
+        return sentence
+    kind = sentence.kind if sentence.kind in KEPT_KINDS else "fact"
+    return sentence._replace(kind=kind if verdict == "keep" else verdict, worth=1.0, correction=text)
+
 
 _MAX_KNOWN = 40
 _MAX_KNOWN_PER_STREAM = 10

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from eunoe.form.chunk import KnownAtom
 from eunoe.form.data_files import load_prompt
-from eunoe.form.proposal import KnownAtom
 from eunoe.llm.contract import Prompt
 from eunoe.model.arguments import AtomKind
 from eunoe.model.stream import Target
 from eunoe.model.turn import Turn, limit_growth
-from eunoe.text.markup import escape_xml, quote_xml
+from eunoe.text.normalize import escape_xml, quote_xml
 from eunoe.text.sentences import cut_to_words
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

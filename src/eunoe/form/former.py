@@ -3,11 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from eunoe.errors import ConflictError
+from eunoe.form.chunk import Extraction, Reading, describe_failure
 from eunoe.form.consolidation import Consolidator
 from eunoe.form.extraction import Chunk, Extractor
-from eunoe.form.failures import describe_failure
-from eunoe.form.proposal import Extraction
-from eunoe.form.reading import Reading
 from eunoe.form.resolution import Resolver
 from eunoe.form.retention import apply_retention, has_policy
 from eunoe.llm.models import Models, asking_for
@@ -17,8 +15,7 @@ from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Settings, Target
 from eunoe.model.turn import read_turns, speaking_users, turns_to_form
-from eunoe.recall.search import Searcher
-from eunoe.recall.similar_atoms import SimilarAtoms, find_similar_atoms
+from eunoe.recall.search import Searcher, SimilarAtoms, find_similar_atoms
 from eunoe.records import leases
 from eunoe.records.corrections import CorrectionReader
 from eunoe.records.counters import AccessLog

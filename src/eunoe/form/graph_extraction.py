@@ -10,22 +10,20 @@ from itertools import chain
 from typing import Any, TypeGuard
 
 from eunoe.errors import LlmError
+from eunoe.form.chunk import Reading, describe_failure
 from eunoe.form.data_files import load_prompt
-from eunoe.form.failures import describe_failure
 from eunoe.form.llm_extraction import SchemaLlm
-from eunoe.form.reading import Reading
 from eunoe.index.passage import is_within
-from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import CutAnswerError, DeclinedError, Llm, Prompt, PromptTooLongError
 from eunoe.llm.models import Models, asking_for
+from eunoe.llm.structured import ask_structured
 from eunoe.model.atom import Record
 from eunoe.model.result import GraphReport, PassageGraph, Triple
 from eunoe.model.scope import Scope
 from eunoe.store.contract import ItemQuery, Store
 from eunoe.store.schema import PassageGraphRecord, StreamState
 from eunoe.text.entities import entity_key
-from eunoe.text.markup import escape_xml
-from eunoe.text.normalize import fingerprint
+from eunoe.text.normalize import escape_xml, fingerprint
 
 _FROM_METADATA = "metadata"
 """Stands for the LLM where none was asked."""

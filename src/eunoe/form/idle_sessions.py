@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import chain, islice
 
-from eunoe.form.failures import describe_failure
+from eunoe.form.chunk import describe_failure
 from eunoe.form.former import Former
 from eunoe.model.arguments import utc_now
 from eunoe.model.result import FormReport

@@ -13,16 +13,13 @@ from itertools import accumulate, takewhile
 from typing import Any, NamedTuple, TypeVar
 
 from eunoe.errors import LlmError
-from eunoe.form.content_words import content_words
-from eunoe.form.evidence import compare
+from eunoe.form.chunk import Extraction, KnownAtom, Proposal, Refusal
+from eunoe.form.claims import Likeness, TurnEvidence
+from eunoe.form.evidence import all_values, compare, content_words
 from eunoe.form.extraction_prompt import PromptStream, extraction_prompt, read_quotas
-from eunoe.form.numbers import all_values
-from eunoe.form.proposal import Extraction, KnownAtom, Proposal, Refusal
 from eunoe.form.statements import find_names, is_instruction
-from eunoe.form.turn_evidence import Likeness, TurnEvidence
-from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import Llm, Prompt, Reply
-from eunoe.llm.lenient_json import read_json
+from eunoe.llm.structured import ask_structured, read_json
 from eunoe.model.atom import EXTRACTIVE
 from eunoe.model.stream import Target
 from eunoe.model.turn import Turn

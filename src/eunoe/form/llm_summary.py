@@ -5,11 +5,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from eunoe.errors import EunoeError, LlmError
-from eunoe.form.absorption import find_absorbed, find_lost, find_unfounded
 from eunoe.form.data_files import load_prompt
-from eunoe.form.rule_summary import summarize_by_rules
+from eunoe.form.summaries import (
+    SummaryTask,
+    find_absorbed,
+    find_fault,
+    find_lost,
+    find_unfounded,
+    format_time,
+    summarize_by_rules,
+)
 from eunoe.form.summary_answer import Answer, read_answer
-from eunoe.form.summary_guard import SummaryTask, find_fault, format_time
 from eunoe.llm.contract import Llm, Prompt
 from eunoe.model.atom import Atom
 from eunoe.text.normalize import replace_surrogates

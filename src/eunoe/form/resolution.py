@@ -1,4 +1,7 @@
-"""What becomes of a proposal: kept, merged with what is known, or put in the place of what is no longer true."""
+"""What becomes of a proposal: kept, merged with what is known, or put in the place of what is no longer true.
+
+In review new atoms wait until somebody has looked at them. What such an atom is to close stays in force until then.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,29 +9,66 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
-from eunoe.form.duplicates import is_duplicate
-from eunoe.form.proposal import Proposal
-from eunoe.form.remainder import keep_remainder
-from eunoe.form.rivals import is_rival, tells_change, tells_past
-from eunoe.model.arguments import ATOM_KINDS
+from eunoe.errors import ConflictError, InputError
+from eunoe.form.chunk import Proposal
+from eunoe.form.likeness import is_duplicate, is_rival, says_more, tells_change, tells_past
+from eunoe.model.arguments import ATOM_KINDS, utc_now
 from eunoe.model.atom import AUTHOR, EXTRACTIVE, MEMORY_KEY, WORTH, Record, source_name
-from eunoe.model.result import FormReport
+from eunoe.model.result import FormReport, Receipt
+from eunoe.model.scope import Scope
 from eunoe.model.turn import Turn
-from eunoe.recall.similar_atoms import SimilarAtoms
-from eunoe.records.identity import memory_key, new_ids, record_content, tombstone_identities, topic_of
+from eunoe.recall.search import SimilarAtoms
+from eunoe.records.atoms import archive, find_record
+from eunoe.records.identity import atom_identity, memory_key, new_ids, record_content, tombstone_identities, topic_of
 from eunoe.records.insertion import VectorBatch, insert_records
+from eunoe.records.reading import find_owner
 from eunoe.records.versions import (
     LastSaid,
     add_support,
+    all_versions,
+    bridge_gaps,
     close_into,
+    find_by_id,
     find_same_topic,
     insert_in_time,
     last_said,
     note_replaced,
+    split_rivals,
+    stored_receipt,
 )
 from eunoe.store.contract import ItemQuery, Store
-from eunoe.store.schema import StreamLink, StreamState
+from eunoe.store.schema import Absorption, StreamLink, StreamState
 from eunoe.text.normalize import normalize_name
+
+
+def keep_remainder(store: Store, stream: StreamState, id: str, vectors: VectorBatch, now: datetime) -> str:
+    """Keep what else a closed atom says, marked as what was true until then: "I live in Turin with my wife Eva" still
+    tells of Eva after a move. It rests on the closed one and on the one in its place. Return its id, if any."""
+    closed = find_by_id(store, stream.id, id)
+    by = find_by_id(store, stream.id, closed.superseded_by) if closed else None
+    if closed is None or by is None or closed.valid_to is None or not says_more(closed.text, by.text):
+        return ""
+    text = f"{closed.text} (until {closed.valid_to:%Y-%m-%d})"
+    identity = atom_identity(closed.kind, text)
+    is_known = store.select(ItemQuery(stream.id, identities=[identity], open=True))
+    if is_known or store.tombstones(stream.id, tombstone_identities(closed.kind, text)):
+        return ""
+    author = closed.metadata.get(AUTHOR)
+    remainder = Record(
+        kind=closed.kind,
+        id=new_ids(1)[0],
+        identity=identity,
+        text=text,
+        recorded=now,
+        label=closed.label,
+        people=closed.people,
+        supports=((closed.id, by.id),),
+        time=closed.time,
+        metadata={AUTHOR: author} if author else {},
+    )
+    insert_records(store, stream, [remainder], vectors)
+    return remainder.id
+
 
 _CHANGE = "change"
 """The label of a statement that something known before is no longer so."""
@@ -244,3 +284,80 @@ def _find_people(proposal: Proposal, turns: Sequence[Turn], owner: str, is_share
         if not known.isdisjoint(map(normalize_name, names)):
             people += [name for name in names if normalize_name(name) not in known]
     return tuple(people)
+
+
+def review_atoms(store: Store, scope: Scope, ids: Sequence[str], keep: bool) -> list[Receipt]:
+    """Keep atoms that wait, or let kept ones wait again; all of them or, on an error, none."""
+    with store.writing():
+        now, receipts = utc_now(), []
+        for id in ids:  # each is read when it is its turn: those before it may have closed it
+            stream = find_owner(store, scope, id)
+            record = find_record(store, stream, id)
+            assert stream is not None
+            receipts.append((keep_atom if keep else put_back)(store, stream, record, now))
+    return receipts
+
+
+def keep_atom(store: Store, stream: StreamState, record: Record, now: datetime) -> Receipt:
+    """Put an atom in review into force: it closes what it was to close, or is closed by what was said later."""
+    _check_open_atom(record)
+    if not record.in_review:
+        return Receipt("duplicate", record.id, embedded=not record.pending)
+    said = last_said(store, stream, record)
+    earlier, later = split_rivals(store, stream, record, _find_rivals(store, record), said)
+    start = said[0] if earlier and record.valid_from is None else record.valid_from
+    version = store.advance(stream.id).version
+    kept = record._replace(in_review=False, replaces=(), valid_from=start, version=version)
+    store.update([kept])
+    for rival in earlier:
+        close_into(store, stream, rival, kept, said[0], now)
+        keep_remainder(store, stream, rival.id, VectorBatch(), now)
+    if later:
+        kept = find_by_id(store, stream.id, kept.id) or kept
+        close_into(store, stream, kept, later[0], last_said(store, stream, later[0])[0], now)
+    return Receipt("superseded", kept.id, not kept.pending, earlier[0].id) if earlier else stored_receipt(kept)
+
+
+def put_back(store: Store, stream: StreamState, record: Record, now: datetime) -> Receipt:
+    """Let an atom wait again. What it had closed is open again."""
+    _check_open_atom(record)
+    if record.in_review:
+        return Receipt("duplicate", record.id, embedded=not record.pending)
+    if record.pinned:
+        raise ConflictError(f"{record.id} is pinned: take the pin off first")
+    if store.load(Absorption, stream=stream.id, id=record.id):
+        raise ConflictError(f"{record.id} is part of the summary: go back to an earlier revision first, or forget it")
+    closed = [version.id for version in all_versions(store, stream, record) if version.superseded_by == record.id]
+    _archive_remainders(store, stream, record, closed, now)
+    version = store.advance(stream.id).version
+    store.update([each._replace(version=version) for each in bridge_gaps(store, stream, [record])])
+    waiting = record._replace(in_review=True, replaces=tuple(closed), supersedes="", version=version)
+    store.update([waiting])
+    return stored_receipt(waiting)
+
+
+def _archive_remainders(
+    store: Store, stream: StreamState, record: Record, closed: Sequence[str], now: datetime
+) -> None:
+    """Put away what was kept of the atoms that were closed."""
+    groups = {(id, record.id) for id in closed}
+    query = ItemQuery(stream.id, kinds=ATOM_KINDS, supported=True, open=True)
+    found = [each for each in store.select(query) if not groups.isdisjoint(each.supports)] if groups else []
+    if found:
+        archive(store, stream, found, now)
+
+
+def _find_rivals(store: Store, record: Record) -> list[Record]:
+    """What it is to close and is still open. Only `update` closes a pinned one."""
+    if not record.replaces:
+        return []
+    found = store.select(ItemQuery(record.stream, ids=record.replaces, open=True))
+    return [rival for rival in found if not rival.pinned]
+
+
+def _check_open_atom(record: Record) -> None:
+    if record.kind == "message":
+        raise InputError(f"{record.id} is a message: only facts and observations are reviewed")
+    if record.retired is not None:
+        by = f"closed by {record.superseded_by}" if record.superseded_by else "archived"
+        raise ConflictError(f"{record.id} was {by}: there is nothing to review")

@@ -1,14 +1,22 @@
-"""Which sentences say something worth keeping, what kind of statement they are, and how much it matters.
+"""Which sentences say something worth keeping, what kind of statement they are, how much it matters, who may read it.
 
-The forms of statements, by which they get their labels, are in `patterns/labels.toml`.
+The memory key of a statement is what it is about, if that has one value at a time: a later one with the same key takes
+the place of the earlier one. The forms of statements, by which they get their labels, are in `patterns/labels.toml`.
 """
 
-from math import exp
+import re
+from collections.abc import Container
+from functools import cache, lru_cache
+from itertools import islice
+from math import exp, inf
 from typing import Final, NamedTuple
 
 from eunoe.form.data_files import PatternFile
 from eunoe.model.arguments import KEPT_KINDS, TurnKind
-from eunoe.text.sentences import word_count
+from eunoe.text.analyzer import stem
+from eunoe.text.languages import LANGUAGES, detect_language, is_stop_word
+from eunoe.text.normalize import fold
+from eunoe.text.sentences import split_sentences, word_count
 
 MIN_SCORE: Final = 1.5
 """The score from which a statement is worth keeping on its own."""
@@ -172,3 +180,173 @@ def _doubts(plain: str) -> float:
     score += 0.5 * bool(is_opinion) + 0.35 * bool(is_promise) + 0.2 * bool(_PATTERNS.vague_subject.match(plain))
     score += 0.8 * bool(_PATTERNS.request.match(plain)) + 1.2 * bool(_PATTERNS.passing.search(plain))
     return score + 0.4 * bool(_PATTERNS.mood.search(plain))
+
+
+_MAX_KEY_WORDS: Final = 16
+"""A sentence with more words says more than one thing."""
+_KEYS: Final = PatternFile("memory_keys")
+
+
+def find_memory_key(speaker: str, sentence: str, question: str = "") -> str:
+    """Return the key of a statement, such as `anna/home`; "" if it has none. `question` is what it answers.
+
+    >>> find_memory_key("Anna", "I moved to Rome in May."), find_memory_key("Anna", "My favourite colour is green.")
+    ('anna/home', 'anna/favourite colour')
+    >>> find_memory_key("Anna", "My sister is sick."), find_memory_key("Anna", "Rome.", "Where do you live?")
+    ('', 'anna/home')
+    """
+    text = " ".join(_KEYS.quotation.sub(" ", sentence[: _MAX_CHARACTERS + 1].replace("’", "'")).split())
+    if len(text) > _MAX_CHARACTERS or _KEYS.unsure.search(text):
+        return ""
+    who, attribute = ("", _answered_attribute(text, question)) if question else _stated_attribute(text)
+    owner = _key_name(speaker) if attribute else ""
+    return f"{_key_name(who) if who else owner}/{attribute}" if owner else ""
+
+
+def split_clauses(sentence: str) -> list[str]:
+    """Split a sentence where the speaker begins anew, as in "I'm Tom, I live in Rome and my cat is called Bo"."""
+    return [part for part in _KEYS.clause_break.split(sentence) if part.strip()]
+
+
+def _key_name(name: str) -> str:
+    return " ".join(fold(name).replace("/", " ").split())
+
+
+def _answered_attribute(text: str, question: str) -> str:
+    if _says_more(text) or _KEYS.no_answer.match(text):
+        return ""
+    plain = question.replace("’", "'")
+    for row in _KEYS.tables["questions"]:
+        if match := row.pattern.search(plain):
+            return row.name.format(*map(fold, match.groups()))
+    return ""
+
+
+def _stated_attribute(text: str) -> tuple[str, str]:
+    """Whom a statement is about, "" for the speaker, and what of them."""
+    if relative := _KEYS.age_of_relative.fullmatch(text):
+        return (relative["who"], "age") if relative["who"] else ("", f"{fold(relative['kin'])}'s age")
+    if _KEYS.answer_language.fullmatch(text):
+        return "", "language of answers"
+    attitude = _attitude(text)
+    if attitude or _says_more(text):
+        return "", attitude
+    if birthday := _KEYS.birthday.search(text):
+        return birthday["who"], "birthday"
+    for row in _KEYS.tables["others"]:
+        if other := row.pattern.match(text):
+            return other["who"], row.name
+    return "", _own_attribute(text)
+
+
+def _says_more(text: str) -> bool:
+    """Whether a sentence holds more than one thing: a new value of the one must not take the other away."""
+    return text.count(" ") >= _MAX_KEY_WORDS or bool(_KEYS.second_statement.search(_KEYS.first_words.sub("", text)))
+
+
+def _attitude(text: str) -> str:
+    """What somebody likes, takes or is allergic to: one attribute for the thing, whether they do or not."""
+    for row in _KEYS.tables["attitudes"]:
+        if match := row.pattern.fullmatch(text):
+            thing = _KEYS.article.sub("", fold(match[match.lastgroup or "what"])).split()
+            if not thing or thing[0] in _KEYS.words["not_things"]:
+                return ""
+            return f"{row.name} {' '.join(map(_singular, thing))}"
+    return ""
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
+
+
+def _own_attribute(text: str) -> str:
+    for row in _KEYS.tables["attributes"]:
+        if row.pattern.search(text):
+            return row.name
+    for row in _KEYS.tables["named"]:
+        if match := row.pattern.search(text):
+            name = f"favourite {fold(match['what'])}" if row.name == "favourite" else _spell_alike(match["what"])
+            return _synonym(name) if _has_one_value(name, match["value"]) else ""
+    return ""
+
+
+def _spell_alike(what: str) -> str:
+    """The words after "my", with one spelling for what means the same."""
+    words = fold(what).split()
+    if words[0] in _KEYS.words["dropped"] and len(words) > 1:
+        words = words[1:]
+    return " ".join(map(_synonym, words))
+
+
+def _synonym(name: str) -> str:
+    return str(_KEYS.content["synonyms"].get(name, name))
+
+
+def _has_one_value(attribute: str, value: str) -> bool:
+    """Whether an attribute can have one value at a time, and this is a value of its kind."""
+    words = attribute.split()
+    if words[0] in _KEYS.words["single_value"]:
+        return not _KEYS.no_value.match(value)
+    form = _value_forms().get(" ".join(words[-2:])) or _value_forms().get(words[-1])
+    return bool(form and form.match(value))
+
+
+@cache
+def _value_forms() -> dict[str, re.Pattern[str]]:
+    return {row.name: row.pattern for row in _KEYS.tables["values"]}
+
+
+_VALUES: Final = PatternFile("sentence_values")
+_PLAIN_VALUE: Final = 0.5
+"""What a sentence is worth that is no statement, as in summaries by rule."""
+_PAST_LOSS: Final = 1.0
+"""What a plan loses when its day is over."""
+_MAX_SENTENCES: Final = 20
+"""What a longer text says first tells what it is worth."""
+
+
+@lru_cache(maxsize=4096)
+def sentence_value(text: str) -> float:
+    """The value of a memory or of a line of a summary; infinite for a standing instruction.
+
+    >>> sentence_value("2024-05-07: anna: Always answer me in German.")
+    inf
+    """
+    line = _VALUES.line_start.match(text)
+    said = text[line.end() :] if line else text
+    sentences = list(islice(split_sentences(said), _MAX_SENTENCES))
+    if any(is_instruction(sentence) or _VALUES.standing.search(sentence.lower()) for sentence in sentences):
+        return inf
+    values = [statement.score for statement in map(read_statement, sentences) if statement]
+    return max(values, default=_PLAIN_VALUE) - (_PAST_LOSS if line and line["past"] else 0.0)
+
+
+_GERMAN: Final = LANGUAGES.index("german")
+"""Where every noun has a capital."""
+_SHARING: Final = PatternFile("sharing")
+
+
+def is_shareable(sentence: str, subject: Container[str] = ()) -> bool:
+    """Whether a sentence may be shared with every user; in doubt it may not.
+
+    The first word may be a name, unless its stem or the next one's belongs to the subject.
+    """
+    if is_private(sentence) or is_secret(sentence) or is_instruction(sentence):
+        return False
+    lowered = " ".join(sentence.lower().replace("’", "'").split())
+    kept_back = (_SHARING.contact, _SHARING.confidence, _SHARING.order)
+    return not any(pattern.search(lowered) for pattern in kept_back) and not _names_somebody(sentence, subject)
+
+
+def _names_somebody(sentence: str, subject: Container[str]) -> bool:
+    spoken = detect_language(sentence)
+    pairs = _SHARING.first_of_two_names.findall(sentence)
+    if _SHARING.title.search(sentence) or any(not is_stop_word(fold(word), spoken) for word in pairs):
+        return True
+    first = _SHARING.acting_first_word.match(sentence)
+    is_named = first is not None and not is_stop_word(fold(first[1]), spoken)
+    if first and is_named and not any(stem(fold(word)) in subject for word in first.groups("")):
+        return True
+    if spoken == _GERMAN:
+        return bool(_SHARING.acting_german_name.search(sentence))
+    return any(not _SHARING.harmless_capital.fullmatch(word) for word in _SHARING.capitalized.findall(sentence))

@@ -6,8 +6,7 @@ import logging
 from typing import Any, Final
 
 from eunoe.errors import InputError, MissingPackageError
-from eunoe.hosts.default_store import default_memory
-from eunoe.hosts.whole_messages import forget_messages, latest_messages, whole_message
+from eunoe.hosts.common import default_memory, forget_messages, latest_messages, whole_message
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.arguments import check_count
 from eunoe.model.scope import Scope, ScopeLike

@@ -14,10 +14,10 @@ from eunoe.model.arguments import RecipeName, check_count, show, utc_now
 from eunoe.model.result import Hit
 from eunoe.model.scope import Scope, ScopeLike, check_users
 from eunoe.model.turn import RECALL_TOOL, read_turns
-from eunoe.recall.ranking_recipes import Recipe
+from eunoe.recall.recipes import Recipe
 from eunoe.recall.rendering import escape_markdown
 from eunoe.recall.request import find_recipe
-from eunoe.text.ages import describe_age
+from eunoe.text.dates import describe_age
 from eunoe.text.normalize import replace_surrogates
 
 _DEFINITION: Final = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))

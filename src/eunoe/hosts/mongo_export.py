@@ -11,7 +11,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from eunoe.errors import InputError
-from eunoe.hosts.problems import Problems
+from eunoe.hosts.common import Problems
 
 _VALUE_START: Final = re.compile(r"[^\s,\[\]]")
 _NEXT_DOCUMENT: Final = re.compile(r"\n[ \t,]{0,4}(?=\{)")

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from eunoe.errors import InputError, MissingPackageError
 from eunoe.hosts.chats.plain import words_of
-from eunoe.hosts.whole_messages import forget_message, forget_messages, latest_messages, whole_message
+from eunoe.hosts.common import forget_message, forget_messages, latest_messages, whole_message
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.scope import Scope, ScopeLike
 

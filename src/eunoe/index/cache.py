@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from eunoe.index.dense import Floats
 from eunoe.index.graph import EntityGraph
 from eunoe.index.kept_indexes import MIN_ROWS, KeptIndex, KeptIndexes
 from eunoe.index.lexical import count_terms, pieces
 from eunoe.index.stream import PIECE_CHARACTERS, TIMES, IndexEntry, StreamIndex
+from eunoe.index.tables import Floats
 from eunoe.model.result import PassageGraph
 from eunoe.model.scope import Scope
 from eunoe.store.contract import IndexRow, ItemQuery, Store, streams_of

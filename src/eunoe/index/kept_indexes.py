@@ -21,9 +21,9 @@ import Stemmer
 from numpy.typing import NDArray
 
 from eunoe.errors import StoreError
-from eunoe.index.dense import Arrays, prefixed, unprefixed
 from eunoe.index.graph import EntityGraph
 from eunoe.index.stream import StreamIndex
+from eunoe.index.tables import Arrays, prefixed, unprefixed
 from eunoe.records.reading import CURSOR_KEY
 from eunoe.store.contract import RowMark, Store
 from eunoe.store.kept_files import ALIGNMENT, KeptFile, KeptFiles, Stamp

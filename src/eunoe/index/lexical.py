@@ -2,23 +2,107 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import chain
+from itertools import chain, islice
 from math import log1p
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.index.column_order import ColumnOrder
-from eunoe.index.dense import Arrays, Floats, Ints, Table, prefixed, unprefixed
-from eunoe.index.packed_texts import pack_texts, unpack_texts
-from eunoe.index.related_terms import RelatedTerms
+from eunoe.index.tables import Arrays, ColumnOrder, Floats, Ints, Table, pack_texts, prefixed, unpack_texts, unprefixed
 from eunoe.text import analyzer
 from eunoe.text.dates import NUMBER_WORDS, TIME_WORDS
 from eunoe.text.languages import ENGLISH, LANGUAGES, LEAST_POINTS, language_votes
 from eunoe.text.normalize import fold
+
+_MIN_CHARACTERS: Final = 4
+"""Of the shorter one: what is shorter begins too many words."""
+_MAX_CHARACTERS: Final = 64
+"""No word is longer."""
+_MIN_SHARE: Final = 0.3
+"""Of the longer one that both have in common."""
+_MAX_LONGER: Final = 100
+"""Terms that are looked at for one word."""
+_FIT: Final = 0.7
+"""Of a term that is nearly as long: less than that of the same word."""
+_COMPOUNDING: Final = frozenset(
+    map(LANGUAGES.index, ("german", "dutch", "swedish", "danish", "norwegian", "finnish", "hungarian"))
+)
+"""Languages whose compounds are written as one word: their end says what a thing is."""
+_PARTICIPLE: Final = "ge"
+_WITH_PARTICIPLE: Final = frozenset(map(LANGUAGES.index, ("german", "dutch")))
+
+
+class _Order(NamedTuple):
+    """The terms in order, from their beginning and from their end, and how many of the vocabulary they were."""
+
+    size: int = 0
+    forward: tuple[str, ...] = ()
+    backward: tuple[str, ...] = ()
+
+
+class RelatedTerms:
+    """The terms of a vocabulary by how they begin and how they end. It may grow; who takes a term out calls `clear`."""
+
+    def __init__(self, vocabulary: Mapping[str, int]) -> None:
+        self._vocabulary = vocabulary
+        self._order = _Order()
+
+    def clear(self) -> None:
+        """Forget the order of the terms."""
+        self._order = _Order()
+
+    def find(self, stem: str, language: int) -> dict[str, float]:
+        """The terms that one can take for a form or a part of this one, or the other way round, and how well each fits.
+
+        >>> RelatedTerms({"wohnungsschlussel": 1, "schlussel": 2, "haus": 3}).find("schlussel", 1)
+        {'wohnungsschlussel': 0.37}
+        """
+        if not _MIN_CHARACTERS <= len(stem) <= _MAX_CHARACTERS or not stem.isalpha():
+            return {}
+        fits: dict[str, float] = {}
+        for each in _with_participle(stem) if language in _WITH_PARTICIPLE else (stem,):
+            for term in self._terms(each, language in _COMPOUNDING):
+                share = min(len(term), len(each)) / max(len(term), len(each))
+                if share >= _MIN_SHARE and term != stem:
+                    fits[term] = max(round(_FIT * share, 2), fits.get(term, 0.0))
+        return fits
+
+    def _terms(self, stem: str, is_compounding: bool) -> Iterator[str]:
+        order = self._update()
+        lengths = range(_MIN_CHARACTERS, len(stem) + 1)
+        yield from filter(self._vocabulary.__contains__, (stem[:length] for length in lengths))
+        yield from _starting_with(stem, order.forward)
+        if is_compounding:
+            yield from filter(self._vocabulary.__contains__, (stem[-length:] for length in lengths))
+            yield from (term[::-1] for term in _starting_with(stem[::-1], order.backward))
+
+    def _update(self) -> _Order:
+        size = len(self._vocabulary)
+        if size > self._order.size:
+            new = islice(self._vocabulary, self._order.size, None)
+            words = [term for term in new if len(term) >= _MIN_CHARACTERS and term.isalpha()]
+            forward = sorted((*self._order.forward, *words))
+            backward = sorted((*self._order.backward, *(word[::-1] for word in words)))
+            self._order = _Order(size, tuple(forward), tuple(backward))
+        return self._order
+
+
+def _with_participle(stem: str) -> Iterable[str]:
+    bare = stem.removeprefix(_PARTICIPLE)
+    return (stem, bare if bare != stem else _PARTICIPLE + stem)
+
+
+def _starting_with(beginning: str, terms: tuple[str, ...]) -> Iterator[str]:
+    start = bisect_left(terms, beginning)
+    for term in islice(terms, start, start + _MAX_LONGER):
+        if not term.startswith(beginning):
+            return
+        yield term
+
 
 Longs = NDArray[np.int64]
 
@@ -32,7 +116,7 @@ _REMOVED: Final = 0
 _MIN_REMOVED_POSTINGS: Final = 1024
 _IMAGINED_ROWS: Final = 20
 """Rows that hold nothing, counted in with the others, so that rarity means something in a stream of three."""
-_MIN_SHARE: Final = 10
+_MIN_ROW_SHARE: Final = 10
 """Less than one row in so many is few."""
 _MAX_COUNT: Final = 65_535
 _TIME_TERMS: Final = frozenset(analyzer.stem(fold(word)) for word in TIME_WORDS)
@@ -111,7 +195,7 @@ class LexicalIndex:
     def other_language(self) -> int:
         """The language of most rows that are not in English; English where these are few."""
         most = int(self.rows_by_language[ENGLISH + 1 :].argmax()) + 1
-        return most if self.rows_by_language[most] * _MIN_SHARE >= max(self.row_count, 1) else ENGLISH
+        return most if self.rows_by_language[most] * _MIN_ROW_SHARE >= max(self.row_count, 1) else ENGLISH
 
     def add(self, rows: Sequence[int], texts: Sequence[str]) -> None:
         """Index the texts of rows. A row that is there already has to be removed first."""

@@ -8,11 +8,10 @@ from zlib import crc32
 
 from eunoe.model.result import PassageGraph, Triple
 from eunoe.text import analyzer, entities
-from eunoe.text.entities import EntityExtractor, EntityMention, entity_key
-from eunoe.text.full_names import find_full_names
+from eunoe.text.entities import EntityExtractor, EntityMention, entity_key, find_full_names
 from eunoe.text.languages import detect_language, is_stop_word
 from eunoe.text.names import LEAST_LIKELY, LIKELY, is_identifier
-from eunoe.text.scripts import SPACELESS_BLOCKS
+from eunoe.text.normalize import SPACELESS_BLOCKS
 from eunoe.text.sentences import split_sentences
 
 NO_GRAPH: Final = PassageGraph()

@@ -16,7 +16,7 @@ from eunoe.llm.contract import AnswerError, CutAnswerError, Llm, Prompt, Reply
 from eunoe.model.arguments import utc_now
 from eunoe.model.result import LlmReport, ModelCall, Usage
 from eunoe.model.scope import Scope
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 _CONCURRENCY_VARIABLE: Final = "EUNOE_LLM_CONCURRENCY"
 _DEFAULT_CONCURRENCY: Final = 4

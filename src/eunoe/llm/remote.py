@@ -9,12 +9,25 @@ from collections.abc import Mapping
 from dataclasses import replace
 from http.client import HTTPResponse
 from typing import Any, ClassVar, Final
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from eunoe.errors import LlmError
-from eunoe.llm.contract import AnswerError, Prompt, Reply
-from eunoe.llm.endings import find_reason, names_answer_limit, names_context, reason_words, refusal_error, whole_reply
-from eunoe.llm.price import Price, call_cost, configured_price
+from eunoe.llm.contract import (
+    AnswerError,
+    Price,
+    Prompt,
+    Reply,
+    call_cost,
+    configured_price,
+    find_reason,
+    names_answer_limit,
+    names_context,
+    reason_words,
+    refusal_error,
+    whole_reply,
+)
 from eunoe.net.endpoint import Endpoint, EndpointError, check_base_url, find_key
+from eunoe.text.normalize import replace_surrogates
 
 _ATTEMPTS: Final = 4
 _MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
@@ -191,3 +204,158 @@ def _default_timeout() -> float:
     if not 0 < seconds < 1e6:
         raise LlmError(f"{_TIMEOUT_VARIABLE} is {text!r}: it must be a number of seconds")
     return seconds
+
+
+_SPECS: Final = 'write "openai:MODEL", "openai:MODEL@http://host:port/v1" or "http://host:port/v1?model=NAME"'
+
+
+class OpenAILlm(RemoteLlm):
+    """A chat model behind an endpoint; without a model's name the first that the server lists."""
+
+    provider = "openai"
+    public_url = "https://api.openai.com/v1"
+    path = "/chat/completions"
+    forms = ("json_schema", "json_object", "")
+
+    _limit_field = "max_tokens"
+
+    def _headers(self, key: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def _body(self, prompt: Prompt, form: str, max_tokens: int) -> dict[str, Any]:
+        contents = {"system": prompt.system if form == "json_schema" else prompt.instructions, "user": prompt.text}
+        body: dict[str, Any] = {
+            "model": self._model or self._first_model(),
+            "messages": [{"role": role, "content": replace_surrogates(text)} for role, text in contents.items()],
+            self._limit_field: max_tokens,
+        }
+        if self._takes_temperature:
+            body["temperature"] = prompt.temperature
+        if self._effort:
+            body["reasoning_effort"] = self._effort
+        if form:
+            body["response_format"] = {"type": form}
+        if form == "json_schema":
+            schema = {"name": prompt.name, "schema": prompt.schema, "strict": _is_strict(prompt.schema)}
+            body["response_format"]["json_schema"] = schema
+        return body
+
+    def _first_model(self) -> str:
+        with self._learning:
+            if not self._model:
+                try:
+                    name = json.loads(self._server.request("/models"))["data"][0]["id"]
+                except (ValueError, TypeError, LookupError, RecursionError):
+                    name = None
+                if not isinstance(name, str) or not name:
+                    raise EndpointError(f"{self._server.base}/models lists no model: name one with ?model=NAME")
+                self._model = name
+        return self._model
+
+    def _adapt(self, refusal: str) -> bool:
+        if self._limit_field == "max_tokens" and "max_completion_tokens" in refusal:
+            self._limit_field = "max_completion_tokens"
+            return True
+        if self._effort and "reasoning_effort" in refusal:
+            self._effort = ""
+            return True
+        return super()._adapt(refusal)
+
+    def _read(self, answer: Any) -> tuple[str, Any]:
+        choice = answer["choices"][0]
+        message = choice["message"]
+        content, calls = message.get("content"), message.get("tool_calls")
+        if isinstance(content, list):
+            content = "".join(part.get("text") or "" for part in content)
+        text = content if isinstance(content, str) else ""
+        if not text.strip() and calls:
+            text = arguments_text(calls[0]["function"]["arguments"])
+        if message.get("reasoning_content") or text.lstrip().startswith("<think>"):
+            self._thinks = True
+        return text, "refusal" if message.get("refusal") else choice.get("finish_reason")
+
+    def _count_tokens(self, usage: dict[str, Any]) -> tuple[Any, Any]:
+        if (usage.get("completion_tokens_details") or {}).get("reasoning_tokens"):
+            self._thinks = True
+        return usage.get("prompt_tokens"), usage.get("completion_tokens")
+
+
+def from_spec(rest: str) -> OpenAILlm:
+    """Make an LLM from MODEL or MODEL@URL, each with ?price=IN/OUT and &effort=WORD."""
+    named, at, url = rest.partition("@http")
+    model, _, query = named.partition("?")
+    if "@" in model or not model.strip():
+        raise LlmError(f'"openai:{model}" names no model: {_SPECS}')
+    return from_url("http" + url, model.strip()) if at else OpenAILlm(model.strip(), **_read_query(query))
+
+
+def from_url(url: str, model: str = "") -> OpenAILlm:
+    """Make an LLM from URL, with ?model=NAME, &price=IN/OUT and &effort=WORD."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise LlmError(f"This is not the address of a model: {_SPECS}") from None
+    query = _read_query(parts.query, "model")
+    named = query.pop("model", "")
+    return OpenAILlm(model or named, base_url=urlunsplit(parts._replace(query="")), **query)
+
+
+def _read_query(text: str, *names: str) -> dict[str, Any]:
+    query, known = dict(parse_qsl(text, keep_blank_values=True)), (*names, "price", "effort")
+    if unknown := query.keys() - set(known):
+        raise LlmError(
+            f"Unknown in the address of a model: {', '.join(sorted(unknown))}; {', '.join(known)} may stand there"
+        )
+    return query
+
+
+def _is_strict(schema: Any) -> bool:
+    """Return whether a schema obeys the narrower rules that a strict answer asks for."""
+    if isinstance(schema, list | tuple):
+        return all(map(_is_strict, schema))
+    if not isinstance(schema, dict):
+        return True
+    properties = schema.get("properties", {})
+    is_whole = schema.get("additionalProperties") is False and set(schema.get("required", ())) == set(properties)
+    inner = [*properties.values(), schema.get("items"), schema.get("anyOf")]
+    return (schema.get("type") != "object" or is_whole) and all(map(_is_strict, inner))
+
+
+_VERSION: Final = "2023-06-01"
+_INPUT_COUNTS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+class AnthropicLlm(RemoteLlm):
+    """A model behind the Messages API. A structured answer comes as the input of a tool it must call."""
+
+    provider = "anthropic"
+    public_url = "https://api.anthropic.com"
+    path = "/v1/messages"
+    forms = ("tool", "")
+
+    def _headers(self, key: str) -> dict[str, str]:
+        return {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
+
+    def _body(self, prompt: Prompt, form: str, max_tokens: int) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self._model,
+            "max_tokens": max_tokens,
+            "system": replace_surrogates(prompt.system if form else prompt.instructions),
+            "messages": [{"role": "user", "content": replace_surrogates(prompt.text)}],
+        }
+        if self._takes_temperature:
+            body["temperature"] = prompt.temperature
+        if form:
+            tool = {"name": prompt.name, "description": "Gives the answer.", "input_schema": prompt.schema}
+            body |= {"tools": [tool], "tool_choice": {"type": "tool", "name": prompt.name}}
+        return body
+
+    def _read(self, answer: Any) -> tuple[str, Any]:
+        parts = answer["content"]
+        inputs = [arguments_text(part["input"]) for part in parts if part["type"] == "tool_use"]
+        text = inputs[0] if inputs else "".join(part["text"] for part in parts if part["type"] == "text")
+        return text, answer.get("stop_reason")
+
+    def _count_tokens(self, usage: dict[str, Any]) -> tuple[Any, Any]:
+        counts = (usage.get(name) for name in _INPUT_COUNTS)
+        return sum(count for count in counts if isinstance(count, int)), usage.get("output_tokens")

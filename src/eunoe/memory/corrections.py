@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 from eunoe.embed.encoder import Encoder
 from eunoe.engine import Engine
 from eunoe.errors import ConflictError, EmbedderError, InputError
-from eunoe.form.review import keep_atom
+from eunoe.form.resolution import keep_atom
 from eunoe.form.statements import is_secret
-from eunoe.form.turn_reading import MIN_WORTH, Sentence, TurnReader
+from eunoe.form.turns import MIN_WORTH, Sentence, TurnReader
 from eunoe.model.arguments import ATOM_KINDS, Verdict, utc_now
 from eunoe.model.atom import AUTHOR, CORRECTION, Atom, Bounds, Correction, Record, Support, source_name, source_place
 from eunoe.model.scope import Scope

@@ -62,9 +62,8 @@ from eunoe.store.contract import ItemQuery
 
 if TYPE_CHECKING:
     from eunoe.memory.faces import ScopedMemory
-    from eunoe.recall.metadata_filter import Condition, Parts, Where
-    from eunoe.recall.ranking_recipes import Recipe
-    from eunoe.recall.request import VectorLike, VectorsLike
+    from eunoe.recall.recipes import Recipe
+    from eunoe.recall.request import Condition, Parts, VectorLike, VectorsLike, Where
 
 T = TypeVar("T")
 _MAX_PAGE: Final = 10_000
@@ -327,7 +326,7 @@ class Memory(Face):
             recipe: how what is looked up is ranked, as in `recall`; "thorough" is slower and finds more.
             sources: name the messages each memory rests on.
         """
-        from eunoe.recall.context_request import parse_context_request
+        from eunoe.recall.request import parse_context_request
 
         request = parse_context_request(
             self._guard.scope(scope),
@@ -373,7 +372,7 @@ class Memory(Face):
         >>> hits[0].text
         'Anna is allergic to peanuts.'
         """
-        from eunoe.recall.conversation_recall import parse_lookup_request
+        from eunoe.recall.context import parse_lookup_request
 
         owner = self._guard.scope(scope)
         types = tuple(as_list(memory_types, "memory_types"))
@@ -737,7 +736,7 @@ def _check_ids(ids: str | Iterable[str]) -> builtins.list[str]:
 
 
 def _parse_where(where: Where) -> tuple[Condition, tuple[Parts, ...]]:
-    from eunoe.recall.metadata_filter import needed_parts, parse_where
+    from eunoe.recall.request import needed_parts, parse_where
 
     return parse_where(where), needed_parts(where)
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Final
 
 from eunoe.engine import Engine
+from eunoe.form.chunk import Extraction
 from eunoe.form.extraction import Chunk
-from eunoe.form.proposal import Extraction
 from eunoe.form.statements import is_secret
-from eunoe.form.turn_reading import MIN_WORTH, TurnReading
+from eunoe.form.turns import MIN_WORTH, TurnReading
 from eunoe.llm.models import Models
 from eunoe.model.arguments import ATOM_KINDS, shorten
 from eunoe.model.atom import Atom, Bounds, source_place
@@ -38,7 +38,7 @@ _LEAST: Final = 0.25
 def explain_passed_over(reading: TurnReading) -> str:
     """The reason why a turn was passed over when it was read without an LLM.
 
-    >>> from eunoe.form.turn_reading import read_by_rules
+    >>> from eunoe.form.turns import read_by_rules
     >>> from eunoe.model.turn import Turn
     >>> explain_passed_over(read_by_rules(Turn("1", "What time is it?")))
     'it only asks'

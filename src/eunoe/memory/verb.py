@@ -223,9 +223,8 @@ def _kinds() -> Mapping[frozenset[Any], ArgumentKind]:
 @cache
 def _late_types() -> dict[str, Any]:
     """Types of arguments whose modules a memory loads when it first recalls."""
-    from eunoe.recall.metadata_filter import Where
-    from eunoe.recall.ranking_recipes import Recipe
-    from eunoe.recall.request import VectorLike, VectorsLike
+    from eunoe.recall.recipes import Recipe
+    from eunoe.recall.request import VectorLike, VectorsLike, Where
 
     return {"Where": Where, "Recipe": Recipe, "VectorLike": VectorLike, "VectorsLike": VectorsLike}
 

@@ -1,30 +1,90 @@
-"""The context: what always stands before the agent, and what is recalled for this message."""
+"""The context: what always stands before the agent, and what is recalled for this message; and look-ups within it."""
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 from typing import Final, TypeVar
 
+from eunoe.errors import InputError
 from eunoe.llm.models import Models, asking_for
-from eunoe.model.arguments import MEMORY_TYPES
-from eunoe.model.result import Context
+from eunoe.model.arguments import MEMORY_TYPES, MemoryType, check_choices, check_count, check_flag, check_names, utc_now
+from eunoe.model.atom import NO_BOUNDS, Bounds
+from eunoe.model.result import Context, Hit
+from eunoe.model.scope import Scope
 from eunoe.model.turn import Turn, read_turns
 from eunoe.recall.audience import Audience, find_audience
-from eunoe.recall.context_request import ContextRequest
-from eunoe.recall.empty_context import empty_context_notes
-from eunoe.recall.lookup_query import llm_query, rule_query
-from eunoe.recall.recalled_context import RecalledContext, is_message_itself, recall_for_message
-from eunoe.recall.rendering import STYLES
+from eunoe.recall.query import cut_middle, is_reaction, llm_query, rule_query
+from eunoe.recall.recalled_context import (
+    RecalledContext,
+    is_message_itself,
+    lookup_request,
+    recall_for_message,
+    shown_threshold,
+)
+from eunoe.recall.recipes import Recipe, divide_budget
+from eunoe.recall.rendering import STYLES, Sentences
+from eunoe.recall.request import ContextRequest, RecipeLike, find_recipe
 from eunoe.recall.search import Searcher
-from eunoe.recall.sentences import Sentences
-from eunoe.recall.static_context import StaticContext, StaticContextCache, read_sections
-from eunoe.recall.static_rendering import ValueOf, render_rest, render_static
+from eunoe.recall.static_context import (
+    StaticContext,
+    StaticContextCache,
+    ValueOf,
+    read_sections,
+    render_rest,
+    render_static,
+)
 from eunoe.records.counters import AccessLog
+from eunoe.records.log import load_session
+from eunoe.records.reading import near_scope_notes
 from eunoe.records.streams import stream_notes
-from eunoe.store.contract import ItemQuery
-from eunoe.text.tokens import text_width, token_count
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.schema import StreamState
+from eunoe.text.sentences import text_width, token_count
+
+
+def empty_context_notes(
+    store: Store, request: ContextRequest, audience: Audience, static: StaticContext, queries: Sequence[str]
+) -> tuple[str, ...]:
+    """What was not there, waits, or was left out; never nothing."""
+    with store.reading():
+        searched = [request.scope, *audience.searched_in(MEMORY_TYPES), *(target.scope for target in audience.targets)]
+        shown = [scope for scope in dict.fromkeys(searched) if scope not in audience.private]
+        streams = [stream for stream in map(store.stream, shown) if stream and _holds_items(store, stream)]
+        notes = [
+            *near_scope_notes(store, [request.scope], request.bounds, is_one=True),
+            *_left_out(store, request, audience),
+        ]
+        if streams:
+            notes += _unused(store, streams)
+            notes += [f"tokens={request.tokens} leaves no room for a memory"] if static.rest else []
+            if not queries:
+                why = "recall is off" if request.lookup == "off" else "the message asks for nothing"
+                notes.append(f"nothing was looked up: {why if request.message.strip() else 'there is no message'}")
+            elif not static.rest:
+                notes.append("nothing that may be shown here bears on the message, or it stands in the latest messages")
+        elif not notes:
+            notes.append(f"nothing is stored in {request.scope} yet")
+    return tuple(notes)
+
+
+def _left_out(store: Store, request: ContextRequest, audience: Audience) -> Iterator[str]:
+    held = (store.stream(scope) for scope in audience.private if request.bounds.covers(scope))
+    if any(stream and _holds_items(store, stream) for stream in held):
+        yield "a user's own memory is left out: several users take part, or nobody says which of them asks"
+
+
+def _unused(store: Store, streams: Sequence[StreamState]) -> Iterator[str]:
+    waiting = sum(session.messages for session in (load_session(store, each) for each in streams) if session)
+    if waiting:
+        yield f"{waiting} message{'s wait' if waiting > 1 else ' waits'} for `form`"
+
+
+def _holds_items(store: Store, stream: StreamState) -> bool:
+    return bool(store.select(ItemQuery(stream.id, open=True, limit=1)))
+
 
 T = TypeVar("T")
 
@@ -170,3 +230,69 @@ def _with_rest(request: ContextRequest, static: StaticContext, recalled: Recalle
     said = recalled.said if recalled.hits else Sentences(static.sentences)
     rest = render_rest(style, room, static, recalled.hits, said)
     return separator.join(filter(None, (rest, recalled.body)))
+
+
+_SPARE: Final = 20
+_MAX_LIMIT: Final = 2**31
+"""A higher limit means the same, and NumPy could not hold it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookupRequest:
+    """A checked search in what a conversation may see."""
+
+    scope: Scope
+    queries: tuple[str, ...]
+    users: tuple[str, ...]
+    memory_types: tuple[MemoryType, ...]
+    limit: int
+    recipe: Recipe
+    bounds: Bounds = NO_BOUNDS
+    """What may be looked at beside the conversation's own scope."""
+    exact: bool = False
+
+
+def parse_lookup_request(
+    scope: Scope,
+    queries: Iterable[str],
+    users: Iterable[str],
+    memory_types: Sequence[str],
+    limit: int,
+    recipe: RecipeLike = "default",
+    bounds: Bounds = NO_BOUNDS,
+    exact: bool = False,
+) -> LookupRequest:
+    questions = check_names(queries, "query")
+    if not questions:
+        raise InputError("there is no query: ask something")
+    return LookupRequest(
+        scope=scope,
+        queries=tuple(map(cut_middle, questions)),
+        users=check_names(users, "users"),
+        memory_types=check_choices(memory_types, "memory_types", MEMORY_TYPES) if memory_types else MEMORY_TYPES,
+        limit=min(check_count(limit, "limit"), _MAX_LIMIT),
+        recipe=find_recipe(recipe),
+        bounds=bounds,
+        exact=check_flag(exact, "exact"),
+    )
+
+
+def look_up(searcher: Searcher, access: AccessLog, request: LookupRequest) -> list[Hit]:
+    """What bears on one of several questions, best first, among what the audience may see."""
+    audience = find_audience(searcher.store, request.scope, request.users, request.bounds)
+    scopes = (audience.searched_in if request.exact else audience.asked_in)(request.memory_types)
+    recipe = divide_budget(request.recipe, len(request.queries))
+    found: list[Hit] = []
+    for query in request.queries if scopes else ():
+        lookup = lookup_request(query, request.limit + _SPARE, utc_now(), recipe)
+        result = searcher.search(scopes, lookup, judge=True)
+        hits = [hit for hit in result.hits if hit.kind != "message" or not is_reaction(hit.record.content)]
+        threshold = shown_threshold(recipe, result.reranked, result.floor_shift)
+        found += hits[: threshold.count_passing([hit.score for hit in hits])]
+    best: dict[int, Hit] = {}
+    for hit in sorted(found, key=lambda hit: (-hit.score, hit.id)):
+        best.setdefault(hit.record.seq, hit)
+    shown = list(best.values())[: request.limit]
+    if not audience.incognito:
+        access.note(shown)
+    return shown

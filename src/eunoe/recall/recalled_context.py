@@ -2,43 +2,284 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import dropwhile, takewhile, zip_longest
-from math import inf
+from itertools import dropwhile, groupby, pairwise, takewhile, zip_longest
+from math import inf, log
+from pathlib import Path
 from typing import Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from eunoe.errors import EunoeError
+from eunoe.index.cache import IndexCache
 from eunoe.model.arguments import MEMORY_TYPES
 from eunoe.model.atom import Record, SourcePlace, source_place
 from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.model.turn import read_turns
+from eunoe.model.turn import USER_ROLES, read_turns
 from eunoe.recall.audience import Audience, is_conversation
-from eunoe.recall.context_request import ContextRequest
-from eunoe.recall.floor import shift
-from eunoe.recall.lookup_query import is_reaction
-from eunoe.recall.novelty import (
-    Superseded,
-    SupersededAtom,
-    content_terms,
-    find_superseded,
-    is_old_question,
-    says_no_more,
-)
-from eunoe.recall.passages import MIN_WORDS, fitting_passages
-from eunoe.recall.ranking_recipes import Recipe, divide_budget
-from eunoe.recall.reasons import LENT_REASONS
-from eunoe.recall.rendering import STYLES, Fragment, Style, TextBuilder
-from eunoe.recall.request import DEFAULT_LIMIT, Filter, RecallRequest
-from eunoe.recall.search import Searcher, SearchResult, find_quoted, messages_by_place
-from eunoe.recall.sentences import Sentences
-from eunoe.recall.static_context import Note, StaticContext, note_of
-from eunoe.store.contract import ItemQuery
+from eunoe.recall.query import is_reaction
+from eunoe.recall.ranking import LENT_REASONS
+from eunoe.recall.recipes import Recipe, divide_budget
+from eunoe.recall.rendering import GAP, STYLES, Fragment, Note, Sentences, Style, TextBuilder
+from eunoe.recall.request import DEFAULT_LIMIT, ContextRequest, Filter, RecallRequest
+from eunoe.recall.search import Searcher, SearchResult, find_quoted, messages_by_place, shift
+from eunoe.recall.static_context import StaticContext, note_of
+from eunoe.store.contract import ItemQuery, Store
+from eunoe.text import analyzer
+from eunoe.text.analyzer import text_terms
+from eunoe.text.languages import STOP_WORDS, detect_language, stop_words
 from eunoe.text.normalize import normalize
-from eunoe.text.parts import LONG_TEXT_WORDS
-from eunoe.text.tokens import CHARACTERS_PER_TOKEN, text_width
+from eunoe.text.sentences import (
+    CHARACTERS_PER_TOKEN,
+    LONG_TEXT_WORDS,
+    split_into_parts,
+    split_line,
+    split_sentences,
+    text_width,
+    word_count,
+)
+
+_QUESTION_ENDS: Final = ("?", "？", "؟")  # noqa: RUF001
+_QUESTION_WORDS: Final = frozenset(
+    (Path(__file__).parent / "words" / "question_words.txt").read_text("utf-8").casefold().split()
+)
+_CLAUSE: Final = re.compile(r"[,;:–—]\s")
+_STATEMENT_END: Final = re.compile(r"(?:[!…。！]|\w{4}\.)\s")  # noqa: RUF001
+"""Most messages that end in a question say something before it, which is quicker to see than to split."""
+_WORD: Final = re.compile(r"[^\W_]+")
+_MAX_CALL_WORDS: Final = 2
+"""So many words before a comma are a greeting or a name; more say something."""
+_WORDS_BEFORE: Final = 5
+"""How far into a question its question word may stand: "Do you still know where I live?"."""
+_MAX_QUESTION_CHARACTERS: Final = 300
+_SAME_SHARE: Final = 0.9
+"""A message of whose words an atom has this share says no more than the atom."""
+_MAX_SUPERSEDED: Final = 200
+"""The latest superseded atoms of a stream that are looked at: older ones are seldom said again."""
+_STOP_WORDS: Final = frozenset[str]().union(*STOP_WORDS.values())
+
+
+def is_old_question(record: Record, asked: frozenset[str]) -> bool:
+    """Whether a user's message only asks, and tells nothing that is not asked again; `asked` are terms of what is."""
+    text = record.text
+    if record.kind != "message" or record.role.lower() not in USER_ROLES or len(text) > _MAX_QUESTION_CHARACTERS:
+        return False
+    if not text.rstrip(" \"'”’»)").endswith(_QUESTION_ENDS) or _STATEMENT_END.search(text):
+        return False
+    return all(_only_asks(sentence, asked) for sentence in split_sentences(text))
+
+
+def _only_asks(sentence: str, asked: frozenset[str]) -> bool:
+    if not sentence.rstrip(" \"'”’»)").endswith(_QUESTION_ENDS):
+        return False
+    *before, last = [_WORD.findall(clause.casefold()) for clause in _CLAUSE.split(sentence)]
+    if any(len(words) > _MAX_CALL_WORDS for words in before):
+        return False
+    return not _QUESTION_WORDS.isdisjoint(last[:_WORDS_BEFORE]) or content_terms(sentence) <= asked
+
+
+def content_terms(text: str) -> frozenset[str]:
+    """The stems of the words of a text that name something."""
+    words = [token.strip(".,;:!?\"'’“”()[]…") for token in text.split()]
+    telling = [word for word in words if word and word.casefold().replace("’", "'") not in _STOP_WORDS]
+    return frozenset(term for terms in analyzer.terms_of_each(telling) for term in terms)
+
+
+def says_no_more(message: str, atoms: Iterable[str]) -> bool:
+    """Whether atoms tell nearly everything that a message says."""
+    said = content_terms(message)
+    known = frozenset[str]().union(*map(content_terms, atoms))
+    return len(said & known) >= _SAME_SHARE * len(said)
+
+
+class SupersededAtom(NamedTuple):
+    """An atom in whose place another is true, and since when."""
+
+    text: str
+    until: datetime
+
+    @property
+    def words(self) -> str:
+        """Without the speaker's name."""
+        return self.text.partition(": ")[2] or self.text
+
+    @property
+    def mark(self) -> str:
+        return f" (until {self.until:%Y-%m-%d})"
+
+
+class Superseded(NamedTuple):
+    """What was superseded, by the messages it rests on."""
+
+    by_place: Mapping[SourcePlace, Sequence[SupersededAtom]]
+
+    def atoms_of(self, place: SourcePlace, now: datetime) -> tuple[SupersededAtom, ...]:
+        return tuple(atom for atom in self.by_place.get(place, ()) if atom.until <= now)
+
+    def end_of(self, place: SourcePlace, text: str, now: datetime) -> datetime | None:
+        """Since when what a message says is not true any more; None if it still is, or says more than that."""
+        atoms = self.atoms_of(place, now)
+        is_over = atoms and says_no_more(text, [atom.text for atom in atoms])
+        return max(atom.until for atom in atoms) if is_over else None
+
+
+def find_superseded(store: Store, indexes: IndexCache, scopes: Sequence[Scope]) -> Superseded:
+    """The atoms of these scopes that were superseded, the latest of each."""
+    by_place: dict[SourcePlace, list[SupersededAtom]] = {}
+    with indexes.borrow(scopes) as held:
+        retired = [(each.owners, _retired_seqs(each.index.columns["retired"], each.index.seqs)) for each in held]
+        for owners, seqs in retired:
+            for record in store.select(ItemQuery(seqs=seqs, skip_damaged=True)) if seqs else ():
+                if record.superseded_by and record.retired:
+                    atom = SupersededAtom(record.text, record.valid_to or record.retired)
+                    for name in record.sources:
+                        by_place.setdefault(source_place(name, owners[record.stream]), []).append(atom)
+    return Superseded(by_place)
+
+
+def _retired_seqs(retired: NDArray[np.float64], seqs: Sequence[int]) -> list[int]:
+    rows = np.flatnonzero(~np.isnan(retired))[-_MAX_SUPERSEDED:]
+    return [seqs[row] for row in rows.tolist()]
+
+
+MIN_WORDS: Final = 60
+"""Fewer words hardly tell what a passage is about; as many as a part has."""
+
+_MAX_LINE_WORDS: Final = 80
+"""A line up to so long is told as a whole."""
+_SENTENCES_AROUND: Final = 2
+"""Of a longer line so many sentences before and after the one that fits are told with it."""
+_DENSE_WEIGHT: Final = 4.0
+"""What a cosine above that of the whole text counts, against the share of the question's words."""
+_NEIGHBOUR_SHARE: Final = 0.5
+"""What a sentence gets of the words of the sentence beside it: an answer often stands beside the words that were
+asked."""
+
+
+class _Sentence(NamedTuple):
+    """A sentence of a text, or a piece of a long one, and where it stands."""
+
+    start: int
+    text: str
+    line: int
+    words: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+def fitting_passages(text: str, question: str, cosines: Sequence[float], limit: int) -> str:
+    """Of a text the sentences that fit a question best, about so many words, with a mark where some were left out.
+
+    `cosines` are those of the parts of the text, or nothing.
+
+    >>> fitting_passages("I rose at six. The kayak is red. Then I slept.", "Which colour is the kayak?", [], 4)
+    '[…] The kayak is red. […]'
+    """
+    sentences = list(_sentences(text, limit))
+    if sum(sentence.words for sentence in sentences) <= limit:
+        return text
+    scores = _scores(text, sentences, question, cosines)
+    kept: set[int] = set()
+    room = limit
+    best = max(range(len(sentences)), key=lambda place: (scores[place], -place))
+    for place in sorted(range(len(sentences)), key=lambda place: (-scores[place], abs(place - best))):
+        added = [each for each in _passage_around(sentences, place) if each not in kept]
+        size = sum(sentences[each].words for each in added)
+        if size > room and kept:
+            break
+        if size > room:  # rather the sentence alone than nothing
+            added, size = [place], sentences[place].words
+        kept.update(added)
+        room -= size
+    return _join(text, sentences, kept)
+
+
+def _passage_around(sentences: Sequence[_Sentence], place: int) -> list[int]:
+    """The line of a sentence, or of a long line the sentences around it."""
+    line = sentences[place].line
+    around = range(max(place - _MAX_LINE_WORDS, 0), min(place + _MAX_LINE_WORDS + 1, len(sentences)))
+    whole = [each for each in around if sentences[each].line == line]
+    if sum(sentences[each].words for each in whole) <= _MAX_LINE_WORDS:
+        return whole
+    return [each for each in whole if abs(each - place) <= _SENTENCES_AROUND]
+
+
+def _sentences(text: str, limit: int) -> Iterator[_Sentence]:
+    """The sentences of a text; one that is too long is cut between words where there are any."""
+    at = 0
+    for number, line in enumerate(text.splitlines()):
+        for sentence in split_line(line):
+            at = text.index(sentence, at)
+            words = word_count(sentence)
+            step = -(-len(sentence) // -(-words // limit))
+            for start, end in pairwise([*_cuts(sentence, step), len(sentence)]):
+                yield _Sentence(at + start, sentence[start:end], number, -(-words * (end - start) // len(sentence)))
+            at += len(sentence)
+
+
+def _cuts(sentence: str, step: int) -> Iterator[int]:
+    """Where to cut a sentence into pieces of about so many characters."""
+    start = 0
+    while start < len(sentence):
+        yield start
+        end = start + step
+        blank = sentence.rfind(" ", start + step // 2, end) if end < len(sentence) else -1
+        start = end if blank < 0 else blank + 1
+
+
+def _scores(text: str, sentences: Sequence[_Sentence], question: str, cosines: Sequence[float]) -> list[float]:
+    shares = _word_shares(sentences, question)
+    around = [0.0, *shares, 0.0]
+    lexical = [
+        own + _NEIGHBOUR_SHARE * max(before, after)
+        for before, own, after in zip(around, around[1:], around[2:], strict=False)
+    ]
+    parts = split_into_parts(text) if len(cosines) > 1 else []
+    if not parts or len(parts) != len(cosines):  # some could not be embedded
+        return lexical
+    usual = sum(cosines) / len(cosines)
+    lifts = [_DENSE_WEIGHT * (cosine - usual) for cosine in cosines]
+    return [score + lifts[part] for score, part in zip(lexical, _part_of(sentences, parts), strict=True)]
+
+
+def _word_shares(sentences: Sequence[_Sentence], question: str) -> list[float]:
+    """The share of the question's words that each sentence has; those in few sentences count for more."""
+    language = detect_language(question)
+    asked = text_terms(question, language).difference(text_terms(" ".join(stop_words(language)), language))
+    found = [asked & text_terms(sentence.text, language) for sentence in sentences]
+    counts = Counter(term for terms in found for term in terms)
+    weights = {term: log(1 + len(sentences) / count) for term, count in counts.items()}
+    total = sum(weights.values()) or 1.0
+    return [sum(weights[term] for term in sorted(terms)) / total for terms in found]
+
+
+def _part_of(sentences: Sequence[_Sentence], parts: Sequence[str]) -> Iterator[int]:
+    """The part that each sentence stands in: parts have the same sentences in the same order."""
+    number, start = 0, 0
+    for sentence in sentences:
+        at = parts[number].find(sentence.text, start)
+        if at < 0 and number + 1 < len(parts) and (later := parts[number + 1].find(sentence.text)) >= 0:
+            number, at = number + 1, later
+        start = at + len(sentence.text) if at >= 0 else start
+        yield number
+
+
+def _join(text: str, sentences: Sequence[_Sentence], kept: set[int]) -> str:
+    """Those that were kept, word for word, with marks in the place of the others."""
+    told: list[str] = []
+    for is_kept, group in groupby(range(len(sentences)), kept.__contains__):
+        places = list(group)
+        told.append(text[sentences[places[0]].start : sentences[places[-1]].end].strip() if is_kept else GAP)
+    return " ".join(told)
+
 
 RECENT_MESSAGES: Final = 4
 """Messages that the host has in its own history anyway."""

@@ -4,27 +4,77 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from math import exp, log
 from types import MappingProxyType
 from typing import Final, NamedTuple
+
+import numpy as np
 
 from eunoe.embed.pending_vectors import PendingVectors
 from eunoe.embed.store_embedder import QuestionVector, StoreEmbedder
 from eunoe.errors import EunoeError, InputError
 from eunoe.index.cache import IndexCache
-from eunoe.index.dense import Floats
 from eunoe.index.stream import StreamIndex
+from eunoe.index.tables import Floats
+from eunoe.model.arguments import ATOM_KINDS, utc_now
 from eunoe.model.atom import Record, SourcePlace, source_place
 from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.recall.floor import floor_shift
-from eunoe.recall.language_note import can_read, language_notes
-from eunoe.recall.query import Synonyms, without_names
+from eunoe.recall.query import QueryPlan, Synonyms, can_read, language_notes, plan_query, read_question, without_names
 from eunoe.recall.ranking import Candidate, find_candidates
-from eunoe.recall.request import RecallRequest
+from eunoe.recall.recipes import RECIPES
+from eunoe.recall.request import Filter, RecallRequest
 from eunoe.recall.reranking import Reranker, read_passages
 from eunoe.records.streams import damage_notes
 from eunoe.store.contract import ItemQuery, Store
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
+
+LARGE_MEMORY_ITEMS: Final = 1000
+"""Up to so many items the score of the best hit alone tells own questions from foreign ones well."""
+
+# Fitted on 2,000 to 13,000 turns (docs/decisions/0019-scores.md): each counts once for every factor e of the size.
+_UNKNOWN_WORDS: Final = 1.75
+"""What words that the memory does not know raise it by, as a share of the question's words."""
+_NAMED_SPEAKER: Final = 1.1
+"""What it is lowered by where the question names somebody who speaks in the memory."""
+_KNOWN_QUESTION: Final = 0.15
+
+
+def floor_shift(indexes: Sequence[StreamIndex], query: str, now: float, synonyms: Synonyms | None) -> float:
+    """What is added to the log-odds that the best hit has to have.
+
+    The more there is to choose from, the less the best score tells whether the memory has an answer. But a large
+    memory knows nearly every common word, so that a word it does not know tells much; and so does a name it knows.
+    """
+    items = sum(float(index.layout.item_counts.sum()) for index in indexes)
+    if items <= LARGE_MEMORY_ITEMS:
+        return 0.0
+    languages = {language for index in indexes for language in index.lexical.languages}
+    question = read_question(query, languages, now)
+    plans = [plan_query(question, index, synonyms) for index in indexes]
+    is_named = any(plan.speakers for plan in plans)
+    unknown = _unknown_share(indexes, plans)
+    return log(items / LARGE_MEMORY_ITEMS) * (_UNKNOWN_WORDS * unknown - _KNOWN_QUESTION - _NAMED_SPEAKER * is_named)
+
+
+def _unknown_share(indexes: Sequence[StreamIndex], plans: Sequence[QueryPlan]) -> float:
+    """The share of the question's words that no item has, rare ones counting for more."""
+    weights: dict[str, float] = {}
+    known: dict[str, float] = {}
+    for index, plan in zip(indexes, plans, strict=True):
+        best = index.lexical.matches(plan.groups).max(axis=1, initial=0.0).tolist()
+        for group, match in zip(plan.groups, best, strict=True):
+            weights[group.label] = max(weights.get(group.label, 0.0), index.lexical.idf(group) * group.weight)
+            known[group.label] = max(known.get(group.label, 0.0), match)
+    total = sum(weights.values())
+    return 1 - sum(weights[label] * known[label] for label in weights) / total if total else 0.0
+
+
+def shift(probability: float, log_odds: float) -> float:
+    """A probability whose log-odds are so much higher."""
+    odds = probability / (1 - probability) * exp(log_odds)
+    return odds / (1 + odds)
+
 
 _PAGE_SIZE: Final = 50
 _SPARE: Final = 10
@@ -274,3 +324,40 @@ def find_quoted(
 
 def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.casefold()))
+
+
+_MAX_SIMILAR: Final = 5
+
+SimilarAtoms = Mapping[str, float]
+"""The cosine of each atom with a text, by its id; 0 where the vectors cannot be compared."""
+
+
+def find_similar_atoms(
+    searcher: Searcher, scope: Scope, vectors: Mapping[str, Floats | None]
+) -> dict[str, SimilarAtoms]:
+    """Find the open atoms of a scope that are nearest to each text. `vectors` are those of the texts."""
+    with searcher.indexes.borrow([scope]) as held:
+        index = held[0].index if held else None
+        found = {text: _nearest(index, vector) for text, vector in vectors.items()}
+    return {text: _find_by_words(searcher, scope, text) if near is None else near for text, near in found.items()}
+
+
+def _nearest(index: StreamIndex | None, vector: Floats | None) -> SimilarAtoms | None:
+    """The nearest atoms; None where they cannot be told by vectors."""
+    codes = [index.codes["kind"][kind] for kind in ATOM_KINDS if kind in index.codes["kind"]] if index else []
+    if index is None or not codes:
+        return {}
+    cosines = index.dense.cosines(vector) if vector is not None and index.dense.count else None
+    if cosines is None:
+        return None
+    rows = np.flatnonzero(index.open & np.isin(index.columns["kind"], codes))
+    best = rows[np.argsort(-cosines[rows], kind="stable")[:_MAX_SIMILAR]]
+    return {index.ids[row]: float(cosines[row]) for row in best.tolist()}
+
+
+def _find_by_words(searcher: Searcher, scope: Scope, text: str) -> SimilarAtoms:
+    only_atoms = Filter(kinds=frozenset(ATOM_KINDS))
+    request = RecallRequest(
+        text, only_atoms, RECIPES["lexical"], utc_now().timestamp(), _MAX_SIMILAR, tokens=None, vector=None
+    )
+    return {hit.id: 0.0 for hit in searcher.search([scope], request).hits}

@@ -18,7 +18,7 @@ from eunoe.model.scope import Scope
 from eunoe.records.reading import find_records, parse_cursor, seal_number
 from eunoe.store.contract import ItemQuery, Store, all_streams
 from eunoe.store.schema import AccessCount, CallRecord, UsageRecord
-from eunoe.text.language_names import name_language
+from eunoe.text.languages import name_language
 
 _BATCH_SIZE: Final = 256
 _MAX_UNSAVED: Final = 10_000

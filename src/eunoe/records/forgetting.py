@@ -36,8 +36,7 @@ from eunoe.records.versions import all_versions, bridge_gaps, reworded_versions
 from eunoe.store.codec import dump_json
 from eunoe.store.contract import ItemQuery, Store, all_items, streams_of
 from eunoe.store.schema import RevisionRecord, StreamLink, StreamState, Tombstone
-from eunoe.text.normalize import normalize_name
-from eunoe.text.scripts import SPACELESS
+from eunoe.text.normalize import SPACELESS, normalize_name
 
 
 class _Supported(NamedTuple):

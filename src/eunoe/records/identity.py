@@ -14,8 +14,7 @@ from eunoe.model.atom import MEMORY_KEY, Atom, Record
 from eunoe.model.message import Message
 from eunoe.model.turn import user_named_by
 from eunoe.store.contract import ItemQuery, Store
-from eunoe.text.look_alikes import bare_form, look_alike_form
-from eunoe.text.normalize import fingerprint, normalize, normalize_name
+from eunoe.text.normalize import bare_form, fingerprint, look_alike_form, normalize, normalize_name
 
 Known = dict[bytes, tuple[str, bytes]]
 """By identity: the id that has it, and the fingerprint of its words."""

@@ -13,7 +13,7 @@ from eunoe.records.log import is_due, load_session, log_after, recount
 from eunoe.records.streams import SettingsReader, is_incognito
 from eunoe.store.contract import ItemQuery, Store
 from eunoe.store.schema import Job, SessionState, StreamState
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 _MAX_MESSAGES = 2000
 """Messages that are cut into chunks in one step: a log of any length is worked off piece by piece."""

@@ -2,22 +2,156 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
-import os
 import secrets
+import time
+from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from eunoe.errors import InputError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from eunoe.errors import EunoeError, InputError
+from eunoe.files import create_once
 from eunoe.memory import AsyncMemory, Change, Memory
+from eunoe.model.arguments import to_micros, utc_now
 from eunoe.server.audit import Audit, AuditTrail, Via
+from eunoe.server.config import Addresses
 from eunoe.server.keys import OWNER, Key, Keys
-from eunoe.server.oauth.grants import ACCESS_PREFIX, Grants
-from eunoe.server.sessions import Sessions
+from eunoe.server.oauth import ACCESS_PREFIX, Grants
+from eunoe.server.state import ServerState
+
+_MINUTE: Final = 60.0
+_BURST_SECONDS: Final = 10.0
+"""So many seconds' worth may come at once."""
+_MAX_BUCKETS: Final = 10_000
+
+
+class Allowance(NamedTuple):
+    """What is left of a limit."""
+
+    limit: int
+    remaining: int
+    wait: float
+    """Seconds until the next one is allowed; 0 if it is allowed now."""
+
+
+class RateLimit:
+    """So many a minute for each name. The names that were not heard of for longest are dropped first."""
+
+    def __init__(
+        self, per_minute: int, *, burst: int | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._per_second = per_minute / _MINUTE
+        self._burst = float(burst or max(1, round(self._per_second * _BURST_SECONDS)))
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, name: str) -> Allowance:
+        """Use one up, if there is one."""
+        tokens, now = self._tokens(name)
+        allowance = self._allowance(tokens)
+        self._keep(name, tokens - 1 if not allowance.wait else tokens, now)
+        return allowance
+
+    def look(self, name: str) -> Allowance:
+        """What there is, with nothing used up."""
+        return self._allowance(self._tokens(name)[0])
+
+    def _tokens(self, name: str) -> tuple[float, float]:
+        now = self._clock()
+        tokens, before = self._buckets.get(name, (self._burst, now))
+        return min(self._burst, tokens + (now - before) * self._per_second), now
+
+    def _allowance(self, tokens: float) -> Allowance:
+        wait = 0.0 if tokens >= 1 else (1 - tokens) / self._per_second
+        return Allowance(int(self._burst), max(0, int(tokens) - 1), wait)
+
+    def _keep(self, name: str, tokens: float, now: float) -> None:
+        self._buckets[name] = (tokens, now)
+        self._buckets.move_to_end(name)
+        if len(self._buckets) > _MAX_BUCKETS:
+            self._buckets.popitem(last=False)
+
+
+_ID_BYTES: Final = 32
+_SECOND: Final = 1_000_000
+_IDLE: Final = 12 * 3600 * _SECOND
+_LONGEST: Final = 7 * 24 * 3600 * _SECOND
+_TOUCH: Final = 60 * _SECOND
+"""How coarse the time of the last use is: a read must not become a write each time."""
+_MAX_PER_KEY: Final = 100
+
+
+class Sessions:
+    """The sessions of one server. Each ends with its key, when it is idle for 12 hours, and after 7 days."""
+
+    def __init__(self, state: ServerState, owner_token: str) -> None:
+        self._state = state
+        self._secret = hmac.digest(owner_token.encode(), b"session", "sha256")
+
+    def start(self, key_id: str) -> str:
+        """Return the id of a new session; only its hash is kept."""
+        id, now = secrets.token_urlsafe(_ID_BYTES), to_micros(utc_now())
+        with self._state.write() as db:
+            db.execute("DELETE FROM session WHERE used < ? OR started < ?", (now - _IDLE, now - _LONGEST))
+            db.execute("INSERT INTO session VALUES (?, ?, ?, ?)", (self._hash(id), key_id, now, now))
+            newest = "SELECT hash FROM session WHERE key = ? ORDER BY used DESC, started DESC LIMIT ?"
+            db.execute(f"DELETE FROM session WHERE key = ? AND hash NOT IN ({newest})", (key_id, key_id, _MAX_PER_KEY))
+        return id
+
+    def find_key(self, id: str) -> str | None:
+        """The id of the key that a session belongs to, if it has not ended."""
+        hash, now = self._hash(id), to_micros(utc_now())
+        with self._state.read() as db:
+            row = db.execute("SELECT key, started, used FROM session WHERE hash = ?", (hash,)).fetchone()
+        if row is None or now - row["used"] > _IDLE or now - row["started"] > _LONGEST:
+            return None
+        if now - row["used"] > _TOUCH:
+            self._state.write_later("UPDATE session SET used = ? WHERE hash = ?", (now, hash))
+        return str(row["key"])
+
+    def end(self, id: str) -> None:
+        with self._state.write() as db:
+            db.execute("DELETE FROM session WHERE hash = ?", (self._hash(id),))
+
+    def _hash(self, id: str) -> bytes:
+        """Made with the owner's token, so that a new token ends all sessions."""
+        return hmac.new(self._secret, id.encode(errors="replace"), hashlib.sha256).digest()
+
+
+_NAME = "eunoe_session"
+
+
+def find_session_id(request: Request, addresses: Addresses) -> str:
+    return request.cookies.get(_cookie_name(request, addresses), "")
+
+
+def set_session_id(response: Response, request: Request, addresses: Addresses, id: str) -> None:
+    """Set the cookie; an empty id removes it."""
+    is_secure = addresses.is_secure(_host(request))
+    name = _cookie_name(request, addresses)
+    age = None if id else 0
+    response.set_cookie(name, id, max_age=age, path="/", secure=is_secure, httponly=True, samesite="strict")
+
+
+def _cookie_name(request: Request, addresses: Addresses) -> str:
+    """Cookies know no ports: with the port in its name two servers on one machine do not overwrite each other's."""
+    host = _host(request)
+    if addresses.is_secure(host):
+        return f"__Host-{_NAME}"
+    port = host.rpartition(":")[2]
+    return f"{_NAME}_{port}" if port.isdecimal() else _NAME
+
+
+def _host(request: Request) -> str:
+    return request.headers.get("host", "")
+
 
 _TOKEN_BYTES: Final = 32
 _MAX_MEMORIES: Final = 10_000
@@ -128,15 +262,73 @@ class Access:
 
 def load_owner_token(path: Path) -> str:
     """The token of whoever owns the store, made at the first start; nobody else can read its file."""
-    if not path.exists():
-        draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(_TOKEN_BYTES))
-        with suppress(FileExistsError):  # another process was faster: its token counts
-            os.link(draft, path)
-        draft.unlink()
+    if not path.exists():  # if another process is faster, its token counts
+        create_once(path, secrets.token_urlsafe(_TOKEN_BYTES).encode())
     path.chmod(0o600)
     token = path.read_text().strip()
     if len(token) < _TOKEN_BYTES:
         raise InputError(f"{path} holds no token that is long enough: delete it, and the next start makes another")
     return token
+
+
+_MAX_KNOWN: Final = 10_000
+_IPV6_NETWORK_BITS: Final = 64
+"""Whoever has one IPv6 address has all of its network."""
+
+
+class LoginError(EunoeError):
+    """A key or a session was refused."""
+
+    def __init__(self, detail: str, allowance: Allowance | None = None) -> None:
+        super().__init__(detail)
+        self.allowance = allowance
+        """Set if too many have failed: when the next one is looked at."""
+
+
+class Logins:
+    """Checks keys and sessions. One that was right before passes even where others fail: nobody locks another out."""
+
+    def __init__(self, access: Access, failures_per_minute: int) -> None:
+        self._access = access
+        self._failures = RateLimit(failures_per_minute, burst=failures_per_minute) if failures_per_minute else None
+        self._known: OrderedDict[bytes, None] = OrderedDict()
+
+    def by_token(self, token: str, attempt: Attempt) -> Caller:
+        """The caller with a key, or with an access token for the path."""
+        refusal = "the key is unknown, has ended or was revoked"
+        return self._check(token, attempt.address, lambda: self._access.find_caller(token, attempt), refusal)
+
+    def by_session(self, id: str, attempt: Attempt) -> Caller:
+        refusal = "the session has ended: open the inspector's link again"
+        return self._check(id, attempt.address, lambda: self._access.find_session(id, attempt), refusal)
+
+    def _check(self, secret: str, address: str, find: Callable[[], Caller | None], refusal: str) -> Caller:
+        name, mark = _network(address), hashlib.sha256(secret.encode(errors="replace")).digest()
+        if self._failures and mark not in self._known:
+            allowance = self._failures.look(name)
+            if allowance.wait:
+                raise LoginError("too many keys from this address were wrong", allowance)
+        caller = find()
+        if caller is None:
+            self._known.pop(mark, None)
+            if self._failures:
+                self._failures.take(name)
+            raise LoginError(refusal)
+        self._remember(mark)
+        return caller
+
+    def _remember(self, mark: bytes) -> None:
+        self._known[mark] = None
+        self._known.move_to_end(mark)
+        if len(self._known) > _MAX_KNOWN:
+            self._known.popitem(last=False)
+
+
+def _network(address: str) -> str:
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(parsed, IPv6Address) and not parsed.ipv4_mapped:
+        return str(int(parsed) >> (128 - _IPV6_NETWORK_BITS))
+    return str(parsed)

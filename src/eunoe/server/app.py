@@ -12,39 +12,24 @@ from starlette.responses import Response
 
 from eunoe import __version__
 from eunoe.errors import EunoeError
-from eunoe.server.compat import mem0, projects
-from eunoe.server.inspector import routes as inspector
-from eunoe.server.logins import LoginError
-from eunoe.server.mcp.http import create_mcp_app
-from eunoe.server.middleware.authentication import refusal
-from eunoe.server.middleware.stack import add_middleware
-from eunoe.server.oauth import metadata as oauth_metadata
-from eunoe.server.oauth import routes as oauth_routes
+from eunoe.server import administration, chat, inspector, mem0, oauth_pages, projects
+from eunoe.server.access import LoginError
+from eunoe.server.mcp.server import create_mcp_app
+from eunoe.server.middleware import add_middleware, refusal
 from eunoe.server.openapi import describe, operation_id
 from eunoe.server.problems import HTTP_CODES, problem, problem_of
 from eunoe.server.routes import (
-    audit,
-    chat,
     corrections,
-    events,
     forgetting,
     formation,
     graph,
-    health,
-    jobs,
-    keys,
-    language_models,
     memories,
     messages,
-    metrics,
     recall,
     review,
     revisions,
-    session,
     streams,
-    transfer,
     upkeep,
-    webhooks,
 )
 from eunoe.server.services import Services
 
@@ -59,15 +44,8 @@ _VERSION_1 = (
     revisions,
     formation,
     graph,
-    transfer,
     upkeep,
-    jobs,
     chat,
-    language_models,
-    events,
-    webhooks,
-    keys,
-    audit,
 )
 
 
@@ -96,17 +74,16 @@ def create_app(services: Services) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False},  # its spans would hold paths, and ids in them
     )
     app.state.services = services
-    app.include_router(health.router)
-    app.include_router(metrics.router)
-    app.include_router(session.router)
-    for module in _VERSION_1:
-        app.include_router(module.router, prefix="/v1")
+    for router in administration.ROUTERS:
+        app.include_router(router)
+    for router in (*(module.router for module in _VERSION_1), *administration.V1_ROUTERS):
+        app.include_router(router, prefix="/v1")
     app.include_router(projects.router, prefix="/api")
     app.include_router(mem0.router, prefix="/compat/mem0")
     app.router.routes.extend(mcp.routes)
     inspector.install(app)
-    for router in (oauth_metadata.router, oauth_routes.router):
-        app.include_router(router)
+    app.include_router(oauth_pages.router_metadata)
+    app.include_router(oauth_pages.router)
     add_middleware(app, services)
     app.add_exception_handler(LoginError, _tell_login_error)
     app.add_exception_handler(EunoeError, _tell_error)

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 import json
+import re
 import secrets
 import sqlite3
 from collections.abc import Iterable
@@ -14,7 +15,17 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from eunoe.errors import AccessError, InputError, NotFoundError
-from eunoe.model.arguments import RIGHTS, Right, check_choices, check_id, from_micros, to_micros, utc_now
+from eunoe.model.arguments import (
+    RIGHTS,
+    Right,
+    check_choices,
+    check_id,
+    from_micros,
+    parse_time,
+    show,
+    to_micros,
+    utc_now,
+)
 from eunoe.model.scope import Scope, Scopes, parse_scopes
 from eunoe.server.state import ServerState
 
@@ -225,3 +236,31 @@ def _key(row: sqlite3.Row) -> Key:
     scopes = tuple(Scope.stored(text) for text in json.loads(row["scopes"]))
     times = (from_micros(row[name]) if row[name] else None for name in ("created", "expires", "revoked", "used"))
     return Key(row["id"], row["name"], row["tenant"], scopes, tuple(json.loads(row["rights"])), *times)
+
+
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_EXAMPLES: Final = "30d, 12h, 45m, 30s"
+_DURATION: Final = re.compile(r"(\d{1,6})([smhdw])")
+
+
+def parse_duration(text: str, name: str) -> timedelta:
+    """
+    >>> parse_duration("30d", "expires")
+    datetime.timedelta(days=30)
+    """
+    match = _DURATION.fullmatch(text.strip())
+    if not match:
+        raise InputError(f"cannot read {name} {show(text)}: write {_EXAMPLES} or 2w")
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+def parse_end(text: str, name: str) -> datetime:
+    """The moment a duration from now on ends, or one that is given."""
+    try:
+        if _DURATION.fullmatch(text.strip()):
+            return utc_now() + parse_duration(text, name)
+        return parse_time(text, name)
+    except OverflowError:
+        raise InputError(f"{name} {show(text)} is too far away") from None
+    except InputError:
+        raise InputError(f"cannot read {name} {show(text)}: write {_EXAMPLES}, or a time such as 2030-12-31") from None

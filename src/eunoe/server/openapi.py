@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 
-from eunoe.server.middleware.authentication import is_public
+from eunoe.server.middleware import is_public
 from eunoe.server.routes.examples import EXAMPLES, example_of
 from eunoe.server.routes.schemas import COMMON_PROBLEMS, PROBLEM, Problem, problem_answer
 

@@ -6,33 +6,63 @@ import asyncio
 import json
 import os
 import tempfile
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import eunoe
-from eunoe.errors import NotFoundError
-from eunoe.memory import AsyncMemory, Memory
+from eunoe.errors import ConflictError, NotFoundError
+from eunoe.memory import AsyncMemory, Change, Memory
 from eunoe.model.scope import Scope
 from eunoe.net.local_server import LocalFiles
-from eunoe.server.access import Access, load_owner_token
-from eunoe.server.addresses import Addresses
+from eunoe.server.access import Access, Logins, RateLimit, Sessions, load_owner_token
 from eunoe.server.audit import Audit
-from eunoe.server.config import ServerConfig, has_files
+from eunoe.server.config import Addresses, ServerConfig, has_files
 from eunoe.server.idempotency import Idempotency
-from eunoe.server.job_kinds import job_kinds
-from eunoe.server.jobs import JobQueue
-from eunoe.server.kept_copies import KeptCopies
+from eunoe.server.jobs import JobKind, JobQueue, Worker, job_kinds
 from eunoe.server.keys import Keys
-from eunoe.server.logins import Logins
-from eunoe.server.metrics import Metrics
-from eunoe.server.oauth.service import OAuth
-from eunoe.server.sessions import Sessions
+from eunoe.server.oauth import OAuth
+from eunoe.server.observation import Metrics, Tracing
 from eunoe.server.state import ServerState
-from eunoe.server.tracing import Tracing
-from eunoe.server.webhook_sender import JOB_KIND as WEBHOOK_JOB
-from eunoe.server.webhook_sender import WebhookSender
-from eunoe.server.webhooks import Webhooks
-from eunoe.server.worker import JobKind, Worker
+from eunoe.server.webhooks import JOB_KIND as WEBHOOK_JOB
+from eunoe.server.webhooks import Webhooks, WebhookSender
+
+_EXPORT: Final = "export"
+
+
+class KeptCopies:
+    """Follows every forgetting that a server is asked for."""
+
+    def __init__(self, idempotency: Idempotency, jobs: JobQueue, exports: Path) -> None:
+        self._idempotency = idempotency
+        self._jobs = jobs
+        self._exports = exports
+
+    def __call__(self, change: Change) -> None:
+        """Drop what repeats a change, if something was forgotten by it."""
+        if change.verb == "forget" and not change.error:
+            self._idempotency.forget(change.forgotten)
+            self._drop_exports(change.scopes)
+
+    def _drop_exports(self, scopes: Iterable[Scope]) -> None:
+        for job in self._jobs.of_kind(_EXPORT):
+            exported = [Scope.stored(text) for text in job.options["scopes"]]
+            if any(_may_share(scope, each) for scope in scopes for each in exported):
+                (self._exports / f"{job.id}.jsonl").unlink(missing_ok=True)
+                if job.state == "running":  # it may have read what is gone
+                    with suppress(ConflictError):
+                        self._jobs.cancel(job.id)
+
+
+def _may_share(scope: Scope, other: Scope) -> bool:
+    """Whether one stream can be meant by both."""
+    pairs = other.pairs.items()
+    is_tenant = scope.pairs.get("tenant") == other.pairs.get("tenant")
+    return is_tenant and all(scope.pairs.get(key, value) == value for key, value in pairs)
+
+
+_REGISTRATIONS_PER_MINUTE: Final = 10
 
 
 class Services:
@@ -55,6 +85,7 @@ class Services:
         self.oauth = (
             OAuth(self.state, self.keys, self.owner_token, self.addresses.public_url) if config.public_url else None
         )
+        self.registrations = RateLimit(_REGISTRATIONS_PER_MINUTE, burst=_REGISTRATIONS_PER_MINUTE)
         grants = self.oauth.grants if self.oauth else None
         self.idempotency = Idempotency(self.state)
         self.exports = self.files.state.with_suffix(".exports")

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import base64
 import builtins
+import hashlib
+import hmac
+import http.client
+import ipaddress
+import logging
 import secrets
+import socket
 import sqlite3
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from time import time
-from typing import Final
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from time import monotonic, time
+from typing import Any, Final, NamedTuple
+from urllib.parse import SplitResult, urlsplit
 
-from eunoe.errors import InputError, NotFoundError
-from eunoe.model.arguments import utc_now
+from pydantic_core import to_json
+
+from eunoe.errors import EunoeError, InputError, NotFoundError
+from eunoe.memory import Memory
+from eunoe.model.arguments import parse_time, utc_now
+from eunoe.model.atom import Atom, Item
+from eunoe.model.json import json_value
+from eunoe.server.jobs import MAX_ATTEMPTS, Job, Progress
 from eunoe.server.state import ServerState
 
 MAX_WEBHOOKS: Final = 100
@@ -144,3 +161,310 @@ def _webhook(row: sqlite3.Row) -> Webhook:
 def _delivery(row: sqlite3.Row) -> Delivery:
     moment = datetime.fromtimestamp(row["time"], UTC)
     return Delivery(row["number"], moment, row["items"], row["status"], row["seconds"], row["error"])
+
+
+_OVERLAP: Final = timedelta(seconds=5)
+"""So far back each look goes again: a writer's clock, or the end of its transaction, may be a little behind."""
+_PAGE: Final = 100
+_MAX_PAGES: Final = 50
+"""Of one look; what is older than that is not news."""
+
+
+class Event(NamedTuple):
+    """Something that was learned, and the place in the feed right behind it."""
+
+    cursor: str
+    item: Atom
+
+    def json(self, with_text: bool = True) -> dict[str, Any]:
+        value: dict[str, Any] = json_value(self.item)
+        return value if with_text else {name: value[name] for name in _NAMING_FIELDS}
+
+
+_NAMING_FIELDS: Final = ("id", "scope", "kind", "label", "recorded", "supersedes")
+"""What tells which memory is meant, without its words."""
+
+
+@dataclass
+class Feed:
+    """News of a memory, within its bounds, from a place on."""
+
+    memory: Memory
+    start: datetime
+    """Nothing from before is told."""
+    since: datetime = field(init=False)
+    _seen: dict[tuple[str, str], datetime] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.since = self.start
+
+    @classmethod
+    def from_cursor(cls, memory: Memory, cursor: str) -> Feed:
+        """Go on behind the event with this cursor; without one, from now on."""
+        if not cursor:
+            return cls(memory, utc_now())
+        moment, _, place = cursor.partition("|")
+        scope, _, id = place.partition("|")
+        try:
+            since = parse_time(moment)
+        except InputError:
+            raise InputError("Last-Event-ID is not one of this feed: leave it out to begin now") from None
+        feed = cls(memory, since)
+        feed._seen[scope, id] = since
+        return feed
+
+    def has_seen(self, item: Item) -> bool:
+        return (str(item.scope), item.id) in self._seen
+
+    def read(self) -> list[Event]:
+        """What was learned since the last look, oldest first."""
+        news = [atom for atom in self._look() if not self.has_seen(atom)]
+        for atom in news:
+            self._seen[str(atom.scope), atom.id] = _recorded(atom)
+        if news:
+            self.since = max(self.since, max(map(_recorded, news)))
+        horizon = self.since - _OVERLAP
+        self._seen = {place: moment for place, moment in self._seen.items() if moment >= horizon}
+        return [Event(f"{_recorded(atom).isoformat()}|{atom.scope}|{atom.id}", atom) for atom in news]
+
+    def _look(self) -> Sequence[Atom]:
+        first = max(self.start, self.since - _OVERLAP)
+        found: list[Atom] = []
+        after = ""
+        for _ in range(_MAX_PAGES):
+            page = self.memory.recent(since=first, limit=_PAGE, after=after, retired=True)
+            found += [item for item in page.items if isinstance(item, Atom)]
+            after = page.next
+            if not after:
+                break
+        return found[::-1]
+
+
+def _recorded(atom: Atom) -> datetime:
+    assert atom.recorded is not None
+    return atom.recorded
+
+
+_TIMEOUT_SECONDS: Final = 10.0
+_GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
+_INSIDE: Final = "the webhook's host is inside this network: only the owner of the store may name one"
+
+
+class DeliveryError(EunoeError):
+    """A webhook could not be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to send to: the URL and an IP address of its host that was checked."""
+
+    url: SplitResult
+    ip: str
+    port: int
+
+
+def check_url(url: str, allow_private: bool) -> SplitResult:
+    """Return the parts of a webhook's URL; refuse what can be none."""
+    try:
+        parts = urlsplit(url)
+        has_more = parts.username or parts.password or parts.fragment or parts.port == 0
+    except ValueError:
+        raise InputError("url cannot be read: it looks like https://example.org/hook") from None
+    if not parts.hostname or has_more or parts.scheme not in ("https", "http") or not url.isascii() or " " in url:
+        raise InputError("url must look like https://example.org/hook, with no user, password or fragment")
+    if parts.scheme == "http" and not allow_private:
+        raise InputError("url must begin with https://")
+    if not allow_private and _names_this_network(parts.hostname):
+        raise InputError(f"url is refused: {_INSIDE}")
+    return parts
+
+
+def find_address(url: SplitResult, allow_private: bool) -> Address:
+    """Resolve the host once. Addresses of this machine or its network are refused: a tenant has no business there."""
+    port = url.port or (443 if url.scheme == "https" else 80)
+    try:
+        found = socket.getaddrinfo(url.hostname, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise DeliveryError("the host of the webhook is not known") from None
+    ips = [str(info[4][0]) for info in found]
+    if not allow_private and not all(map(_is_public, ips)):
+        raise DeliveryError(_INSIDE)
+    return Address(url, ips[0], port)
+
+
+def _names_this_network(host: str) -> bool:
+    """Whether a host is written as an address inside; other names are looked up when something is sent."""
+    name = host.rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return not _is_public(_dotted(name))
+    except ValueError:
+        return False
+
+
+def _is_public(ip: str) -> bool:
+    """Whether an address is one machine of the internet, and no other way to write one inside, as NAT64 has it."""
+    address = ipaddress.ip_address(ip)
+    is_unicast = address in _GLOBAL_UNICAST if address.version == 6 else not address.is_multicast
+    return address.is_global and is_unicast
+
+
+def _dotted(host: str) -> str:
+    """An IPv4 address in its usual form: resolvers also take 2130706433, 0x7f.1 and 0177.0.0.1."""
+    try:
+        return socket.inet_ntoa(socket.inet_aton(host))
+    except OSError:
+        return host
+
+
+def send(address: Address, body: bytes, id: str, secret: str) -> int:
+    """POST a body, signed as the Standard Webhooks say; return the status of the answer."""
+    moment = str(int(time()))
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "eunoe",
+        "webhook-id": id,
+        "webhook-timestamp": moment,
+        "webhook-signature": sign(secret, id, moment, body),
+    }
+    path = address.url.path or "/"
+    connection = _connect(address)
+    try:
+        connection.request("POST", f"{path}?{address.url.query}" if address.url.query else path, body, headers)
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException) as error:
+        raise DeliveryError(f"the webhook cannot be reached: {type(error).__name__}") from None
+    finally:
+        connection.close()
+
+
+def sign(secret: str, id: str, moment: str, body: bytes) -> str:
+    signed = f"{id}.{moment}.".encode() + body
+    digest = hmac.new(secret.removeprefix("whsec_").encode(), signed, hashlib.sha256).digest()
+    return f"v1,{base64.b64encode(digest).decode()}"
+
+
+def _connect(address: Address) -> http.client.HTTPConnection:
+    """A connection to the IP address that was checked: asking for the name again could give another one."""
+    host = address.url.hostname or ""
+    connection: http.client.HTTPConnection
+    if address.url.scheme == "https":
+        context = ssl.create_default_context()
+        connection = http.client.HTTPSConnection(host, address.port, timeout=_TIMEOUT_SECONDS, context=context)
+        plain = _open_socket(address)
+        connection.sock = context.wrap_socket(plain, server_hostname=host)
+    else:
+        connection = http.client.HTTPConnection(host, address.port, timeout=_TIMEOUT_SECONDS)
+        connection.sock = _open_socket(address)
+    return connection
+
+
+def _open_socket(address: Address) -> socket.socket:
+    try:
+        return socket.create_connection((address.ip, address.port), timeout=_TIMEOUT_SECONDS)
+    except OSError as error:
+        raise DeliveryError(f"the webhook cannot be reached: {type(error).__name__}") from None
+
+
+JOB_KIND: Final = "webhook"
+_LOOK_SECONDS: Final = 2.0
+_MAX_ITEMS: Final = 100
+"""In one request."""
+_log = logging.getLogger("eunoe.server")
+
+
+class WebhookSender:
+    """Finds webhooks with news and tells them. The cursor of a webhook follows what was delivered."""
+
+    def __init__(self, webhooks: Webhooks, find_memory: Callable[[str], Memory | None]) -> None:
+        self._webhooks = webhooks
+        self._find_memory = find_memory
+        self._end = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, add_job: Callable[[Webhook], object]) -> None:
+        """Look for news in a thread, and have a job deliver it."""
+        self._thread = threading.Thread(
+            target=self._look_until_end, args=(add_job,), name="eunoe-webhooks", daemon=True
+        )
+        self._thread.start()
+
+    def close(self) -> None:
+        self._end.set()
+        if self._thread:
+            self._thread.join()
+
+    def _look_until_end(self, add_job: Callable[[Webhook], object]) -> None:
+        while not self._end.wait(_LOOK_SECONDS):
+            try:
+                for webhook in self.find_due():
+                    add_job(webhook)
+            except Exception:
+                _log.exception("the webhooks could not be looked at")
+
+    def find_due(self) -> Iterator[Webhook]:
+        """Webhooks that work and have news."""
+        for webhook in self._webhooks.list():
+            if webhook.problem:
+                continue
+            memory = self._find_memory(webhook.key)
+            if memory is None:
+                self._webhooks.stop(webhook.id, "the key that made it has ended")
+            elif self._has_news(webhook, memory):
+                yield webhook
+
+    def _has_news(self, webhook: Webhook, memory: Memory) -> bool:
+        feed = Feed.from_cursor(memory, self._webhooks.cursor(webhook.id))
+        newest = memory.recent(since=feed.since, limit=1, retired=True).items
+        return bool(newest) and not feed.has_seen(newest[0])
+
+    def deliver(self, job: Job, progress: Progress) -> Mapping[str, Any] | None:
+        """Tell one webhook everything that it does not know yet."""
+        webhook = self._webhooks.get(job.options["webhook"])
+        memory = self._find_memory(webhook.key)
+        if webhook.problem or memory is None:
+            return None
+        feed, told = Feed.from_cursor(memory, self._webhooks.cursor(webhook.id)), 0
+        for part in _in_parts(feed.read()):
+            events = [event for event in part if _is_there(memory, event.item)]  # it may be forgotten meanwhile
+            if not events:
+                continue
+            try:
+                self._tell(webhook, events)
+            except DeliveryError:
+                if job.attempts >= MAX_ATTEMPTS:
+                    self._webhooks.stop(
+                        webhook.id, "it could not be told for too often: resume it when it answers again"
+                    )
+                raise
+            told += len(events)
+            progress(told)
+        return {"items": told} if told else None
+
+    def _tell(self, webhook: Webhook, events: Sequence[Event]) -> None:
+        id = f"{webhook.id}-{events[-1].cursor.partition('|')[0]}"
+        body = to_json({"type": "learned", "items": [event.json(webhook.with_text) for event in events]})
+        began, status, error = monotonic(), 0, ""
+        try:
+            allow_private = webhook.tenant == ""
+            address = find_address(check_url(webhook.url, allow_private), allow_private)
+            status = send(address, body, id, self._webhooks.secret(webhook.id))
+            if not 200 <= status < 300:
+                raise DeliveryError(f"the webhook answered {status}")
+        except EunoeError as problem:
+            error = str(problem)
+            raise
+        finally:
+            cursor = "" if error else events[-1].cursor
+            self._webhooks.note_delivery(webhook.id, len(events), status, monotonic() - began, error, cursor)
+
+
+def _is_there(memory: Memory, item: Item) -> bool:
+    assert item.scope is not None
+    return bool(memory.get_many(item.scope, [item.id]))
+
+
+def _in_parts(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
+    for start in range(0, len(events), _MAX_ITEMS):
+        yield events[start : start + _MAX_ITEMS]

@@ -16,12 +16,13 @@ from eunoe.errors import (
     StoreBusyError,
     StoreError,
 )
+from eunoe.files import NEW_FILE_MODE, replacing
 from eunoe.model.result import BackupReport
 from eunoe.store import sqlite_bytes
 from eunoe.store.contract import CopyProgress
 from eunoe.store.kept_files import KeptFiles
 from eunoe.store.migrations import MIGRATIONS
-from eunoe.store.output_file import COMPANION_ENDS, NEW_FILE_MODE, check_no_companion, is_database, replacing
+from eunoe.store.output_file import COMPANION_ENDS, check_no_companion, is_database
 from eunoe.store.sqlite_bytes import lock_alone
 from eunoe.store.sqlite_files import (
     BACKUP_VALUE,
@@ -64,8 +65,8 @@ def write_backup(
     Writers go on meanwhile. A process that is killed leaves the earlier backup as it was.
     """
     _check_backup_target(target)
-    with _typed_errors(target), replacing(target) as part:
-        content = _copy(source, part, mark, progress)
+    with _typed_errors(target), replacing(target) as file:
+        content = _copy(source, Path(file.name), mark, progress)
     return content.report(target)
 
 
@@ -78,8 +79,8 @@ def restore_store(
         raise StoreError(f"{source} cannot be restored over itself: name the backup, and the store with --store")
     if not target.parent.is_dir():
         raise StoreError(f"the folder {target.parent} does not exist: make it first")
-    with _typed_errors(source), _reading(source) as connection, _lock(target), replacing(target) as part:
-        content = _copy(connection, part, mark, progress)
+    with _typed_errors(source), _reading(source) as connection, _lock(target), replacing(target) as file:
+        content = _copy(connection, Path(file.name), mark, progress)
         kept = _keep_aside(target) if keep and file_size(target) else None
         for end in ("-wal", "-shm"):  # from here on nothing of the old store is needed
             target.with_name(target.name + end).unlink(missing_ok=True)

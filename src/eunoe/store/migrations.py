@@ -11,8 +11,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from eunoe.store.codec import row_checksum
-from eunoe.text.look_alikes import former_normal_form
-from eunoe.text.normalize import fingerprint, normalize, normalize_name
+from eunoe.text.normalize import fingerprint, former_normal_form, normalize, normalize_name
 
 Migration = Callable[[sqlite3.Connection], None]
 

@@ -1,27 +1,21 @@
 """Files that are written: each appears under its name when it is complete, and never in the place of a store."""
 
+import io
 import os
 import re
 import stat
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TextIO
 
 from eunoe.errors import StoreError
+from eunoe.files import replacing
 from eunoe.store import sqlite_bytes
-
-if sys.platform != "win32":
-    import fcntl
-
-NEW_FILE_MODE: Final = 0o600
-"""Nobody else on the machine has to read one's memories."""
 
 _DATABASE_HEADER: Final = b"SQLite format 3\0"
 _COMPANION: Final = re.compile(r"(.+)-(?:wal|shm|journal)", re.IGNORECASE | re.DOTALL)
 COMPANION_ENDS: Final = ("-journal", "-wal", "-shm")
-_PART_BYTES: Final = 8
 
 
 @contextmanager
@@ -38,35 +32,16 @@ def open_output(target: str | os.PathLike[str]) -> Iterator[TextIO]:
                 yield file
             return
         check_no_store(path)
-        with replacing(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
-            yield file
+        with replacing(path) as part:
+            file = io.TextIOWrapper(part, encoding="utf-8", newline="\n")
+            try:
+                yield file
+            finally:
+                file.detach()
     except BrokenPipeError:
         raise
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror or error}") from error
-
-
-@contextmanager
-def replacing(target: Path) -> Iterator[Path]:
-    """A new file beside the target, which takes its place when the block ends without an error."""
-    path = Path(os.path.realpath(target))
-    if path.is_dir():
-        raise StoreError(f"{target} is a folder: name a file in it")
-    mode = stat.S_IMODE(os.stat(path).st_mode) if path.exists() else NEW_FILE_MODE
-    _remove_dead_parts(path)
-    part = path.with_name(f".{path.name}.{os.urandom(_PART_BYTES).hex()}.part")
-    number = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, NEW_FILE_MODE)
-    try:
-        if sys.platform != "win32":
-            fcntl.flock(number, fcntl.LOCK_EX)
-        yield part
-        os.chmod(part, mode)
-        os.fsync(number)
-        os.replace(part, path)
-        _sync_folder(path.parent)
-    finally:
-        remove_files(part)
-        os.close(number)
 
 
 def check_no_store(path: Path) -> None:
@@ -98,13 +73,6 @@ def is_database(path: Path) -> bool:
         return False
 
 
-def remove_files(path: Path) -> None:
-    """Remove a database with what lies beside it."""
-    for end in ("", *COMPANION_ENDS):
-        with suppress(OSError):
-            path.with_name(path.name + end).unlink(missing_ok=True)
-
-
 def _open_stream(path: Path) -> int | None:
     """A descriptor to write to where a path leads to a pipe, a terminal or the like, or to a file that is open here."""
     link = path
@@ -122,27 +90,3 @@ def _open_stream(path: Path) -> int | None:
     if not (stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)):
         raise StoreError(f"{path} is a disk or a socket, not a file: it was left as it is; name a file")
     return os.open(path, os.O_WRONLY)
-
-
-def _remove_dead_parts(path: Path) -> None:
-    """Remove what processes left that were killed while they wrote this file; those that live hold a lock."""
-    if sys.platform == "win32":  # it has no such locks
-        return
-    for part in path.parent.glob(f".{_escape_pattern(path.name)}.{'[0-9a-f]' * 2 * _PART_BYTES}.part"):
-        with suppress(OSError), part.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            remove_files(part)
-
-
-def _escape_pattern(name: str) -> str:
-    return re.sub(r"([*?\[])", r"[\1]", name)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a new name in a folder durable, where the platform can."""
-    with suppress(OSError):
-        number = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)

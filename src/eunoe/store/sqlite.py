@@ -13,6 +13,7 @@ from typing import Any, Final
 from weakref import WeakSet
 
 from eunoe.errors import DamagedStoreError, InputError, ReplacedStoreError, StoreBusyError, StoreError
+from eunoe.files import NEW_FILE_MODE
 from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Record
 from eunoe.model.result import BackupReport, Damage
@@ -24,7 +25,6 @@ from eunoe.store.contract import CopyProgress
 from eunoe.store.kept_files import KeptFiles
 from eunoe.store.migrations import APPLICATION_ID, HAS_TENANT, HAS_USER, MIGRATIONS, TENANT_PAIR, TENANT_PART, USER_PART
 from eunoe.store.new_schema import apply_migrations
-from eunoe.store.output_file import NEW_FILE_MODE
 from eunoe.store.schema import ITEMS, STREAMS
 from eunoe.store.sql import SqlStore
 from eunoe.store.sqlite_files import (

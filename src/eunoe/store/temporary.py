@@ -10,8 +10,8 @@ from queue import Empty, LifoQueue
 from typing import BinaryIO, Final
 
 from eunoe.errors import StoreBusyError
+from eunoe.files import NEW_FILE_MODE
 from eunoe.store import sqlite_bytes
-from eunoe.store.output_file import NEW_FILE_MODE
 from eunoe.store.paths import IN_MEMORY
 from eunoe.store.sqlite import SqliteStore
 from eunoe.store.sqlite_files import OpenFiles

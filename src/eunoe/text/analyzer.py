@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
+from string import ascii_lowercase
 from threading import get_ident
 from typing import Any, Final, NamedTuple, ParamSpec, TypeVar, cast
 
@@ -21,9 +22,7 @@ from eunoe.text.languages import (
     stemming_language,
     stop_words,
 )
-from eunoe.text.normalize import fold, normalize_form
-from eunoe.text.scripts import MARKS, SPACELESS
-from eunoe.text.word_files import word_set
+from eunoe.text.normalize import MARKS, SPACELESS, fold, normalize_form, word_set
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -289,3 +288,24 @@ def character_pairs(run: str) -> list[str]:
     """Return the terms by which a run of a script without spaces is looked up."""
     folded = fold(run)
     return list(map("".join, pairwise(folded))) or [folded]
+
+
+MIN_CHARACTERS: Final = 5
+"""A shorter word is one letter away from too many others."""
+_MAX_CHARACTERS: Final = 24
+
+
+def one_letter_away(word: str) -> frozenset[str]:
+    """Return what a folded word is with a letter left out, put in, changed, or two exchanged; the first letter, which
+    is seldom wrong, stays.
+
+    >>> sorted({"render", "sundays", "fender"} & (one_letter_away("rendr") | one_letter_away("sundys")))
+    ['render', 'sundays']
+    """
+    if not (MIN_CHARACTERS <= len(word) <= _MAX_CHARACTERS and word.isascii() and word.isalpha()):
+        return frozenset()
+    parts = [(word[:place], word[place:]) for place in range(1, len(word) + 1)]
+    found = {before + letter + after for before, after in parts for letter in ascii_lowercase}
+    found |= {before + letter + after[1:] for before, after in parts if after for letter in ("", *ascii_lowercase)}
+    found |= {before + after[1] + after[0] + after[2:] for before, after in parts if len(after) > 1}
+    return frozenset(found - {word})

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
-from eunoe.text.word_files import load_table, load_words
+from eunoe.text.normalize import load_table, load_words
 
 
 def _load_numbers(name: str) -> dict[str, int]:
@@ -362,3 +362,72 @@ def _move(item: DateRange, before: str) -> DateRange:
     if beside[2] == "before":
         return DateRange(item.start - size, item.start, span)
     return DateRange(item.end, item.end + size, span)
+
+
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+_YEAR_OF_AGE: Final = 365 * _DAY
+_UNITS: Final = (
+    (_HOUR, _MINUTE, "minute"),
+    (_DAY, _HOUR, "hour"),
+    (7 * _DAY, _DAY, "day"),
+    (28 * _DAY, 7 * _DAY, "week"),
+    (_YEAR_OF_AGE, 30.4375 * _DAY, "month"),
+    (float("inf"), _YEAR_OF_AGE, "year"),
+)
+"""Ages below so many seconds are given in the unit of so many seconds."""
+_CLOCK_SKEW_SECONDS: Final = 5 * _MINUTE
+"""A clock that runs a little behind does not make a memory a plan."""
+
+
+def describe_age(then: datetime, now: datetime) -> str:
+    """Say how long before `now` it was, or how long it is still to go.
+
+    >>> from datetime import timedelta
+    >>> today = datetime(2024, 5, 7)
+    >>> describe_age(today - timedelta(days=3), today), describe_age(today + timedelta(days=15), today)
+    ('3 days ago', 'in 2 weeks')
+    """
+    seconds = (now - then).total_seconds()
+    if -_CLOCK_SKEW_SECONDS < seconds < _MINUTE:
+        return "just now"
+    unit, name = next((unit, name) for below, unit, name in _UNITS if abs(seconds) < below)
+    count = max(1, int(abs(seconds) // unit))
+    age = f"{count} {name}" if count == 1 else f"{count} {name}s"
+    return f"{age} ago" if seconds > 0 else f"in {age}"
+
+
+def date_and_age(then: datetime, now: datetime) -> str:
+    """Return the day itself and how long ago it was.
+
+    >>> date_and_age(datetime(2024, 5, 4), datetime(2024, 5, 7))
+    '2024-05-04, 3 days ago'
+    """
+    return f"{then.date().isoformat()}, {describe_age(then, now)}"
+
+
+_DAY_SECONDS: Final = 86_400.0
+_YEAR_SECONDS: Final = 366 * _DAY_SECONDS
+_WEEK_SECONDS: Final = 7 * _DAY_SECONDS
+
+
+def is_day_over(plan: str, said: str, now: datetime) -> bool:
+    """Return whether a plan names a day that was to come when it was said, on the ISO date given, and is over.
+
+    >>> is_day_over("I'm flying on 12 May.", "2024-05-07", datetime(2024, 6, 1, tzinfo=UTC))
+    True
+    """
+    try:
+        start = datetime.fromisoformat(said).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return False
+    ranges = find_date_ranges(plan, start, (start, start + _YEAR_SECONDS))
+    ends = [end for end in (_planned_end(found.start, found.end, start) for found in ranges) if end > start]
+    return bool(ends) and min(ends) <= now.timestamp()
+
+
+def _planned_end(start: float, end: float, said: float) -> float:
+    """The end of a range; a weekday in a plan is the next one, not the last."""
+    is_past_day = said - _WEEK_SECONDS <= start < said and end - start <= _DAY_SECONDS
+    return end + _WEEK_SECONDS if is_past_day else end

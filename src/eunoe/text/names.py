@@ -1,17 +1,181 @@
-# ruff: noqa: RUF001
-"""What may be a name in a sentence, and how likely it is one: capitalised words, quoted titles, identifiers, files."""
+"""What may be a name in a sentence, and how likely it is one: capitalised words, quoted titles, identifiers, files.
 
+A logistic regression says how likely a word with a capital is part of a name, by marks that it has or has not: where
+it stands in its sentence, how it is written, how common it is in small letters, the words before and after it.
+`training/names.py` makes its file.
+"""
+
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from functools import cache, lru_cache
 from itertools import groupby
-from typing import Final, NamedTuple
+from math import exp
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from eunoe.text.dates import MONTHS, WEEKDAYS
-from eunoe.text.languages import stop_words_and_english
-from eunoe.text.name_model import GIVEN_NAMES, NEVER_A_NAME, NameModel, load_name_model, plain_word, read_surroundings
-from eunoe.text.normalize import fold
-from eunoe.text.scripts import SPACELESS_NAMES
-from eunoe.text.word_files import load_groups, load_words, word_set
+from eunoe.text.languages import LANGUAGES, stop_words_and_english
+from eunoe.text.normalize import SPACELESS_NAMES, fold, load_groups, load_words, word_set
+
+MODEL_FILE: Final = Path(__file__).parent / "model" / "names.json"
+GERMAN: Final = LANGUAGES.index("german")
+"""It writes all its nouns with a capital."""
+
+NEVER_A_NAME: Final = 4
+"""The level of words that were labelled by hand: exclamations, and what sentences begin with."""
+GIVEN_NAMES: Final = load_words("given_names")
+"""Names of people that are also words."""
+
+_SHOUTED_SHARE: Final = 0.5
+"""With more words all in capitals than this a sentence is shouted, and a capital says nothing."""
+_LEAST_SHOUTED: Final = 3
+_STARTS: Final = frozenset(".:!?…")
+_NO_BREAKS: Final = frozenset(",&-–'’/+")
+_APOSTROPHES: Final = ("'", "’")
+_QUOTES: Final = frozenset('"“”„«»`*_([{<|「『【')
+_NEXT_MARKS: Final = frozenset("!,:?;()'\"`|=")
+_MAX_CACHED_WORDS: Final = 1 << 12
+_MAX_WORD_CHARACTERS: Final = 40
+"""A longer one is no word that a list could have."""
+
+
+class Surroundings(NamedTuple):
+    """What is the same for all words of a sentence."""
+
+    lowercase: frozenset[str]
+    """Words that the text also has in small letters."""
+    is_german: bool
+    is_shouted: bool
+
+
+class NameModel:
+    """Scores words by what it learned. It never changes."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        """`data` is what `training/names.py` writes."""
+        self._weights: dict[str, float] = data["weights"]
+        self._levels = {word: level for level, words in enumerate(data["words"], 1) for word in words.split()}
+
+    def score(self, tokens: Sequence[str], place: int, surroundings: Surroundings) -> float:
+        """Return how likely the word at a place is part of a name, 0 to 1."""
+        marks = read_marks(tokens, place, surroundings, self.level)
+        return 1 / (1 + exp(-sum(map(self._weight, marks))))
+
+    def _weight(self, mark: str) -> float:
+        return self._weights.get(mark, 0.0)
+
+    def level(self, word: str) -> int:
+        """Return how common a word is in small letters: 0 (hardly seen) to 3, or NEVER_A_NAME."""
+        return word_level(word, self._levels)
+
+
+@cache
+def load_name_model() -> NameModel:
+    """Load the model of the package."""
+    return NameModel(json.loads(MODEL_FILE.read_text("utf-8")))
+
+
+def word_level(word: str, levels: Mapping[str, int]) -> int:
+    """Return the level of a word; of one with hyphens that of its rarest part."""
+    level = levels.get(word, 0)
+    return level if level or "-" not in word else min(levels.get(part, 0) for part in word.split("-"))
+
+
+@lru_cache(maxsize=_MAX_CACHED_WORDS)
+def plain_word(token: str) -> str:
+    """Return a token as words are counted: in small letters, without a full stop or a possessive.
+
+    >>> plain_word("You’re."), plain_word("Anna's")
+    ("you're", 'anna')
+    """
+    return token[:_MAX_WORD_CHARACTERS].lower().rstrip(".").replace("’", "'").removesuffix("'s")
+
+
+def read_surroundings(tokens: Sequence[str], lowercase: frozenset[str], language: int) -> Surroundings:
+    is_shouted = False
+    if sum(map(str.isupper, tokens)) >= _LEAST_SHOUTED:
+        words = [token for token in tokens if token[0].isalpha()]
+        shouted = sum(len(word) > 1 and word.isupper() for word in words)
+        is_shouted = shouted > _SHOUTED_SHARE * max(len(words), _LEAST_SHOUTED)
+    return Surroundings(lowercase, language == GERMAN, is_shouted)
+
+
+def read_marks(
+    tokens: Sequence[str], place: int, around: Surroundings, level_of: Callable[[str], int]
+) -> Iterable[str]:
+    """Return the marks that the word at a place has."""
+    word, shape, is_given, is_owner = _read_spelling(tokens[place])
+    level = level_of(word)
+    known = "1" if level else "0"
+    position = "T" if around.is_shouted else _position(tokens, place)
+    where = f"de{position}" if around.is_german else position
+    following = _next_kind(tokens, place)
+    marks = [
+        "bias", f"{where}{shape}{level}", f"{where}>{following}", f"{position}{level}>{following}",
+        f"-{word[-3:]}{known}", f"-{word[-2:]}{known}",
+    ]  # fmt: skip
+    if following == "low":
+        marks.append(f"{known}>{plain_word(tokens[place + 1])}")
+    before = tokens[place - 1] if place else "."
+    if before[0].isalpha():
+        small = f"<{plain_word(before)}" if before[0].islower() else ""
+        marks.append(f"de{small}" if small and around.is_german else small or f"{where}<cap")
+    if is_owner:
+        marks.append(f"{where}own{known}")
+    if is_given:
+        marks += f"{where}given", f"given>{following}"
+    if word in around.lowercase:
+        marks.append(f"{where}lower")
+    if level and position != "i":
+        marks.append(f"={word}")
+    return marks
+
+
+@lru_cache(maxsize=_MAX_CACHED_WORDS)
+def _read_spelling(token: str) -> tuple[str, str, bool, bool]:
+    """A word as it is counted, its shape, whether people are given it as a name, and whether it owns something."""
+    word = plain_word(token)
+    return word, _shape(token), word in GIVEN_NAMES, token[-2:-1] in _APOSTROPHES
+
+
+def _shape(token: str) -> str:
+    letters = token.rstrip(".")
+    if len(letters) == 1:
+        return "1"
+    if letters.isalpha():
+        return "A" if letters.isupper() else "C" if letters[1:].islower() else "X"
+    if any(map(str.isdecimal, letters)):
+        return "D"
+    return "B" if letters.isupper() else "H"
+
+
+def _position(tokens: Sequence[str], place: int) -> str:
+    """Where in a sentence a word stands: at its start, inside, after a comma, a quote or another mark."""
+    if not place:
+        return "s"
+    before = tokens[place - 1]
+    if before[0].isalnum():
+        return "i"
+    if before in _STARTS or not any(token[0].isalnum() for token in tokens[:place]):
+        return "s"
+    return "c" if before in _NO_BREAKS else "q" if before in _QUOTES else "m"
+
+
+def _next_kind(tokens: Sequence[str], place: int) -> str:
+    if place + 1 == len(tokens) or tokens[place].endswith("."):
+        return "end"
+    following = tokens[place + 1]
+    if following[0].isalpha():
+        return "low" if following[0].islower() else "cap"
+    if following[0].isdecimal():
+        return "num"
+    return following if following in _NEXT_MARKS else "mark"
+
+
+# ruff: noqa: RUF001
+
 
 LIKELY: Final = 0.5
 """What is at least so likely a name is shown as one."""
@@ -313,3 +477,44 @@ def _split_at_links(run: Sequence[_Token], links: frozenset[str]) -> Iterator[Se
             del part[-1]
         if part:
             yield part
+
+
+_MAX_NAME_CHARACTERS: Final = 120
+"""No name is longer; comparing takes time with the product of the lengths."""
+_MAX_COMPARED: Final = 50
+"""So many that share most pairs of letters are compared letter by letter."""
+_MAX_WORDS: Final = 6
+_MIN_WORD_CHARACTERS: Final = 4
+"""Shorter words, such as "the" and "von", stand in too many names."""
+_MIN_SHARED_PAIRS: Final = 0.3
+_MIN_RATIO: Final = 0.7
+
+
+def find_similar_names(name: str, names: Iterable[str], count: int) -> list[str]:
+    """Return the names, at most so many, that are spelled most like one, or that share a word with it; best first.
+
+    >>> find_similar_names("greta lindqvst", ["greta lindqvist", "lisbon", "greta berg", "bergen"], 5)
+    ['greta lindqvist', 'greta berg']
+    """
+    if not 0 < len(name) <= _MAX_NAME_CHARACTERS:
+        return []
+    pairs = {name[start : start + 2] for start in range(max(1, len(name) - 1))}
+    shares = ((sum(pair in other for pair in pairs) / len(pairs), other) for other in names)
+    near = sorted((pair for pair in shares if pair[0] >= _MIN_SHARED_PAIRS), key=lambda pair: (-pair[0], pair[1]))
+    ratios = [(_similarity(name, other), other) for _, other in near[:_MAX_COMPARED]]
+    ratios.sort(key=lambda pair: (-pair[0], len(pair[1]), pair[1]))
+    return [other for ratio, other in ratios if ratio >= _MIN_RATIO][:count]
+
+
+def _similarity(name: str, other: str) -> float:
+    """How much two names, or single words of them, are spelled alike: from 0 to 1."""
+    pairs = [(mine, theirs) for mine in _words(name) for theirs in _words(other)]
+    return max(_ratio(name, other), 0.9 * max((_ratio(*pair) for pair in pairs), default=0.0))
+
+
+def _words(name: str) -> list[str]:
+    return [word for word in name.split() if len(word) >= _MIN_WORD_CHARACTERS][:_MAX_WORDS]
+
+
+def _ratio(a: str, b: str) -> float:
+    return SequenceMatcher(None, a, b, autojunk=False).ratio()

@@ -15,8 +15,7 @@ from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.apps.discussion.settings import DiscussionSettings
 from eunoe.apps.discussion.update import update_discussion
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, run_workflow
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 
 NODES = [
     {"type": "RecentMemorySummarizerTool", "maxTurnsToPull": 10, "maxSummaryChunksFromFile": 3},

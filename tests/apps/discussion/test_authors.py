@@ -16,8 +16,7 @@ from eunoe.apps.discussion.authors import (
 )
 from eunoe.apps.discussion.settings import AuthorSettings
 from eunoe.errors import EunoeError, LlmError, WorkflowError
-from eunoe.llm.contract import CutAnswerError
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import CutAnswerError, ScriptedLlm
 
 PROMPTS = Prompts("You sum up.", "Before: [Memory_file] Now: [TextChunk]")
 

@@ -27,8 +27,7 @@ from eunoe.apps.discussion.settings import (
     SummarySettings,
 )
 from eunoe.errors import InputError, LlmError, WorkflowError
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 
 SMALL = DiscussionSettings(memory_kinds=("chunk_memory", "keyword_memory"), lookback=0)
 

@@ -14,8 +14,7 @@ from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.apps.discussion.settings_file import read_settings
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, run_workflow
 from eunoe.apps.discussion.workflow.node import NODE_TYPES
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 
 FIRST_FIVE = """
 from eunoe.apps.discussion.workflow import find_reader, give, node

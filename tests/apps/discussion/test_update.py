@@ -22,8 +22,7 @@ from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.apps.discussion.settings import AuthorSettings, ChunkSettings, DiscussionSettings
 from eunoe.apps.discussion.update import update_discussion
 from eunoe.errors import InputError, LlmError
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 
 SCOPE = discussion_scope("trip", "anna")

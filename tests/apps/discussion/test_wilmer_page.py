@@ -13,8 +13,8 @@ import eunoe
 from eunoe.apps.discussion import Discussion, script_call, script_node
 from eunoe.apps.discussion.workflow import Environment, Workflow, run_workflow
 from eunoe.apps.discussion.workflow.models import ModelMap, Preset
-from eunoe.server.mcp.discussion_tools import _VARIABLES, DISCUSSION_TOOLS
-from eunoe.server.mcp.profiles import find_profile
+from eunoe.server.mcp.discussion import _VARIABLES, DISCUSSION_TOOLS
+from eunoe.server.mcp.server import find_profile
 
 PAGE = Path(__file__).parents[3] / "docs" / "discussions" / "wilmer.md"
 BLOCKS = [json.loads(each) for each in re.findall(r"^```json\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)]

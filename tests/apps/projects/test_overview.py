@@ -3,7 +3,7 @@
 import pytest
 
 from eunoe.apps.projects import ProjectMemory
-from eunoe.apps.projects.overview import SCORE, asks_for_overview
+from eunoe.apps.projects.memory import SCORE, asks_for_overview
 from eunoe.apps.tickets.memory import COMPLETED_WORK_QUERY
 
 DOCUMENTS = [f"Ticket: {word}. The {word} broke because of its {word} cache." for word in ("Login", "Cart", "Search")]

@@ -16,7 +16,7 @@ import pytest
 import eunoe
 from eunoe.apps.projects import ProjectMemory
 from eunoe.apps.projects.documents import MAX_UNSPLIT_CHARACTERS
-from eunoe.apps.projects.relevance import THRESHOLDS
+from eunoe.apps.projects.memory import THRESHOLDS
 from eunoe.errors import ConflictError, InputError, NotFoundError, ScopeError
 from eunoe.model.arguments import RecipeName
 

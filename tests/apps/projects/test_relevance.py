@@ -3,8 +3,8 @@
 import pytest
 
 from eunoe.apps.projects import ProjectMemory
-from eunoe.apps.projects.relevance import THRESHOLDS, RelevanceThreshold, threshold_of
-from eunoe.recall.ranking_recipes import RECIPES
+from eunoe.apps.projects.memory import THRESHOLDS, RelevanceThreshold, threshold_of
+from eunoe.recall.recipes import RECIPES
 
 THRESHOLD = RelevanceThreshold(best=0.3, follower=0.1)
 

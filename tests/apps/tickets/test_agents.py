@@ -23,9 +23,9 @@ from eunoe.apps.tickets import (
     WorkerError,
     load_worker,
 )
-from eunoe.apps.tickets.agents import read_events
+from eunoe.apps.tickets.worker import read_events
 from eunoe.errors import InputError, LlmError
-from eunoe.llm.scripted import ScriptedLlm as Model
+from eunoe.llm.contract import ScriptedLlm as Model
 
 __all__ = ["agents"]
 

@@ -24,7 +24,7 @@ from tests.support.ticket_work import (
 
 from eunoe.apps.tickets import Check, Director, Run, RunFolder, ScriptedWorker, WorkFolder
 from eunoe.errors import LlmError
-from eunoe.llm.scripted import ScriptedLlm as Model
+from eunoe.llm.contract import ScriptedLlm as Model
 
 
 class TestWhatTheWorkerLeft:

@@ -10,8 +10,8 @@ import pytest
 from eunoe.apps.tickets import Director, Limits, RecalledMemory, Ticket
 from eunoe.apps.tickets.state import Step
 from eunoe.errors import InputError, LlmError
-from eunoe.llm.scripted import ScriptedLlm
-from eunoe.text.tokens import token_count
+from eunoe.llm.contract import ScriptedLlm
+from eunoe.text.sentences import token_count
 
 TICKET = Ticket("t-1", "Fix the login", "It fails.", "shop")
 GO = {"complete": False, "summary": "plan", "next_prompt": "Go."}

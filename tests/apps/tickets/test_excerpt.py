@@ -12,9 +12,9 @@ from tests.support.secret_samples import BASE64
 from tests.support.ticket_runs import MORE, PLAN, TICKET
 
 from eunoe.apps.tickets import Check, CommandWorker, Director, Limits, Run, RunFolder
-from eunoe.apps.tickets.excerpt import clip, clip_redacted
-from eunoe.apps.tickets.program import ProgramResult
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.apps.tickets.redaction import clip, clip_redacted
+from eunoe.apps.tickets.worker import ProgramResult
+from eunoe.llm.contract import ScriptedLlm
 
 LEFT_OUT = re.compile(r"\[\.\.\. ([\d,]+) characters left out \.\.\.\]")
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eunoe.apps.tickets.leak_guard import PASSAGE_WORDS, LeakGuard
-from eunoe.text.look_alikes import bare_form
+from eunoe.text.normalize import bare_form
 
 MEMORY = "Ticket: Slow search. The index on the orders was missing, so that every query read the whole table."
 RUN_OF_IT = "the index on the orders was missing so that every query read the whole table"

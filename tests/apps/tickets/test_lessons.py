@@ -25,7 +25,7 @@ from eunoe.apps.tickets import (
 )
 from eunoe.apps.tickets.state import Step
 from eunoe.errors import NotFoundError
-from eunoe.llm.scripted import ScriptedLlm as Model
+from eunoe.llm.contract import ScriptedLlm as Model
 
 TICKET = Ticket("login", "Fix the login", "Names with blanks are refused.", "shop")
 PLAN = {"complete": False, "summary": "Find the check.", "next_prompt": "Trim names."}

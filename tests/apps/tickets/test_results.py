@@ -26,7 +26,7 @@ from eunoe.apps.tickets import (
     WorkFolder,
 )
 from eunoe.errors import InputError, LlmError
-from eunoe.llm.scripted import ScriptedLlm as Model
+from eunoe.llm.contract import ScriptedLlm as Model
 
 TICKET = Ticket("login", "Fix the login", "Names with blanks are refused.", "shop")
 PLAN = {"complete": False, "summary": "Find the check.", "next_prompt": "Trim names before the check."}

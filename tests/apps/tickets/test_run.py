@@ -41,7 +41,7 @@ from eunoe.apps.tickets import (
 from eunoe.apps.tickets.memory import COMPLETED_WORK_QUERY
 from eunoe.errors import ConflictError, InputError, LlmError, NotFoundError, ScopeError
 from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm as Model
+from eunoe.llm.contract import ScriptedLlm as Model
 
 
 class TestTheLoop:

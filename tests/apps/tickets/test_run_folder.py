@@ -12,8 +12,7 @@ import pytest
 
 from eunoe.apps.tickets import DamagedRun, RunFolder, RunState, Ticket
 from eunoe.apps.tickets.state import Step
-from eunoe.apps.tickets.work import Work
-from eunoe.apps.tickets.work_folder import Snapshot
+from eunoe.apps.tickets.work import Snapshot, Work
 from eunoe.errors import InputError
 
 
@@ -127,11 +126,11 @@ def test_a_killed_process_leaves_no_stray_files(folder: RunFolder) -> None:
         process = subprocess.Popen([sys.executable, "-c", SAVING, str(folder.path)], stdout=subprocess.PIPE)
         assert process.stdout
         assert process.stdout.readline() == b"saving\n"
-        while not list(place.glob(".*.draft")):
+        while not list(place.glob(".*.part")):
             assert process.poll() is None
         process.kill()
         process.communicate()
-        left = [path.name for path in place.iterdir() if path.name.endswith(".draft")]
+        left = [path.name for path in place.iterdir() if path.name.endswith(".part")]
         assert len(left) <= 1
         drafts += len(left)
     assert drafts

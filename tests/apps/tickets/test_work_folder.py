@@ -10,8 +10,7 @@ import pytest
 from tests.support.checkouts import git, make_checkout, write_files
 
 from eunoe.apps.tickets import WorkFolder
-from eunoe.apps.tickets.work import Changes, Work
-from eunoe.apps.tickets.work_folder import Snapshot
+from eunoe.apps.tickets.work import Changes, Snapshot, Work
 
 
 @pytest.fixture
@@ -152,7 +151,7 @@ class TestWithoutGit:
         assert f"In {tmp_path}, which is no git repository, in the worker's turns: 1 file changed" in changes.describe()
 
     def test_a_folder_that_is_too_large_is_said_to_be(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("eunoe.apps.tickets.work_folder._MAX_FILES", 3)
+        monkeypatch.setattr("eunoe.apps.tickets.work._MAX_FILES", 3)
         write_files(tmp_path, {f"{number}.py": "" for number in range(5)})
         folder = WorkFolder(tmp_path)
         before = folder.look()

@@ -21,9 +21,9 @@ from eunoe.apps.tickets import (
     WorkerError,
     load_worker,
 )
-from eunoe.apps.tickets.excerpt import clip
+from eunoe.apps.tickets.redaction import clip
 from eunoe.errors import InputError, LlmError
-from eunoe.llm.scripted import ScriptedLlm as Model
+from eunoe.llm.contract import ScriptedLlm as Model
 
 TICKET = Ticket("t", "Title", "", "shop")
 PLAN = {"complete": False, "summary": "", "next_prompt": "Begin."}

@@ -11,8 +11,8 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from tests.support.chat_models import ScriptedModel, tool_call
 
 from eunoe.apps.wiki.agents import WikiAgentState
-from eunoe.apps.wiki.file_tools import FILE_TOOLS
-from eunoe.apps.wiki.repository_files import MAX_READ_BYTES
+from eunoe.apps.wiki.files import MAX_READ_BYTES
+from eunoe.apps.wiki.tools import FILE_TOOLS
 
 
 def call(root: Path, name: str, **arguments: Any) -> ToolMessage:

@@ -8,7 +8,7 @@ from uuid import NAMESPACE_URL, uuid5
 import pytest
 from tests.support.checkouts import git, make_checkout
 
-from eunoe.apps.wiki.git import Checkout, default_repository_id, open_checkout
+from eunoe.apps.wiki.files import Checkout, default_repository_id, open_checkout
 from eunoe.errors import InputError
 
 FILES = {"src/app.py": "x = 1\n", "src/web/page.py": "y = 2\n", "README.md": "# Shop\n"}

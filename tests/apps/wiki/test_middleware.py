@@ -27,7 +27,7 @@ from tests.support.checkouts import make_checkout
 import eunoe
 from eunoe.apps.wiki import WIKI_MEMORY_SYSTEM_PROMPT, WikiMemoryMiddleware, WikiMemoryService
 from eunoe.errors import InputError
-from eunoe.hosts import default_store
+from eunoe.hosts import common
 from eunoe.hosts.langchain import MemoryMiddleware
 from eunoe.memory import AsyncMemory, Memory
 
@@ -267,8 +267,8 @@ def test_the_default_store_is_opened_when_a_tool_is_used(path: Path, monkeypatch
     assert not path.exists()
     agent.invoke(ask())
     assert path.exists()
-    default_store.default_memory().close()
-    default_store._open.cache_clear()
+    common.default_memory().close()
+    common._open.cache_clear()
     with eunoe.open(path, embedder="none") as memory:
         assert texts(memory) == [PATTERN]
 

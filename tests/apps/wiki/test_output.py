@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from eunoe.apps.wiki.output import STATE_FILE, OutputFolder
-from eunoe.apps.wiki.structure import WikiStructure
+from eunoe.apps.wiki.agents import WikiStructure
+from eunoe.apps.wiki.pages import STATE_FILE, OutputFolder
 from eunoe.errors import ConflictError, InputError
 
 
@@ -121,8 +121,8 @@ def test_killed_between_the_note_and_the_page_it_is_made_again(tmp_path: Path, m
 
 WRITER = """
 import sys
-from eunoe.apps.wiki.output import OutputFolder
-from eunoe.apps.wiki.structure import WikiStructure
+from eunoe.apps.wiki.pages import OutputFolder
+from eunoe.apps.wiki.agents import WikiStructure
 
 pages = [{"id": f"page-{number}", "title": "T"} for number in range(20)]
 with OutputFolder(sys.argv[1], "r1").opened() as folder:

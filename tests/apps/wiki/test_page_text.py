@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eunoe.apps.wiki.page_text import LinkTargets, render_index, render_page
-from eunoe.apps.wiki.structure import WikiPage, WikiStructure
+from eunoe.apps.wiki.agents import WikiPage, WikiStructure
+from eunoe.apps.wiki.pages import LinkTargets, render_index, render_page
 
 FILES = ["src/cart.py", "README.md"]
 STRUCTURE = WikiStructure.model_validate(

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.apps.wiki.parts import MAX_CHARACTERS, OVERLAP, join_parts, split_content
+from eunoe.apps.wiki.memory import MAX_CHARACTERS, OVERLAP, join_parts, split_content
 
 WORDS = st.sampled_from(
     ["a", "word ", "\n\n", ". ", " ", "\r\n", "😀", "x" * 900, " " * 1500, "\n" * 5000, "0123 " * 300]

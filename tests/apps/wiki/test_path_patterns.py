@@ -2,7 +2,7 @@
 
 import pytest
 
-from eunoe.apps.wiki.path_patterns import matches_any
+from eunoe.apps.wiki.files import matches_any
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from eunoe.apps.wiki.repository_files import MAX_READ_BYTES, RepositoryFiles
+from eunoe.apps.wiki.files import MAX_READ_BYTES, RepositoryFiles
 from eunoe.errors import InputError
 
 SECRET = "the secret of another folder"

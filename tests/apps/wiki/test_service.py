@@ -19,7 +19,7 @@ from tests.support.checkouts import git, make_checkout
 import eunoe
 from eunoe.apps.wiki import MemoryType, WikiMemory, WikiMemoryRepository, WikiMemoryService
 from eunoe.errors import StoreBusyError
-from eunoe.hosts import default_store
+from eunoe.hosts import common
 from eunoe.memory import Memory
 from eunoe.model.arguments import utc_now
 
@@ -456,8 +456,8 @@ def test_what_agents_remember_elsewhere_is_purged_where_it_is(desk: Desk, caplog
     result = asyncio.run(WikiMemoryService.purge_for_repository(SHOP, desk.service._repository.memory))
     assert (result["status"], result["deleted_count"]) == ("success", 1)
     assert f"purged 1 memories of repository {SHOP}" in caplog.text
-    default_store.default_memory().close()
-    default_store._open.cache_clear()
+    common.default_memory().close()
+    common._open.cache_clear()
 
 
 def test_a_tenant_sees_its_own(desk: Desk) -> None:

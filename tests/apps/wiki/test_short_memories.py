@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import eunoe
-from eunoe.apps.wiki.service import DEFAULT_THRESHOLD
+from eunoe.apps.wiki.memory import DEFAULT_THRESHOLD
 
 COLLECTIONS = json.loads((Path(__file__).parents[2] / "fixtures" / "short_memories.json").read_text())
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from eunoe.apps.wiki.structure import MAX_PAGES, WikiStructure
+from eunoe.apps.wiki.agents import MAX_PAGES, WikiStructure
 
 
 def structure(*pages: dict[str, Any]) -> WikiStructure:

@@ -143,7 +143,7 @@ def test_a_tool_that_fails_is_tried_again_and_then_named_to_the_model(
     def fail(*_: object, **__: object) -> str:
         raise OSError("/home/anna is away")
 
-    monkeypatch.setattr("eunoe.apps.wiki.file_tools._text", fail)
+    monkeypatch.setattr("eunoe.apps.wiki.tools._text", fail)
     author.pages = ["cart"]
     author.page_script = lambda id: [[READ], "# Cart"]
     assert generate().is_complete

@@ -26,7 +26,7 @@ from tests.embed.folder.models import (
 from tests.embed.samples import ODD_TEXTS, python
 
 from eunoe.embed import load_embedder
-from eunoe.embed.folder.encoder import FolderEncoder
+from eunoe.embed.folder import FolderEncoder
 from eunoe.errors import EmbedderError
 
 NOISE = 2e-6

@@ -21,9 +21,8 @@ from tests.embed.folder.models import (
     xlm_roberta,
 )
 
-from eunoe.embed import load_embedder
-from eunoe.embed.folder import absolute_spec
-from eunoe.embed.folder.encoder import FolderEncoder
+from eunoe.embed import absolute_spec, load_embedder
+from eunoe.embed.folder import FolderEncoder
 from eunoe.errors import EmbedderError
 
 

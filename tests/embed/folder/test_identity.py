@@ -11,8 +11,8 @@ import pytest
 from safetensors.numpy import save_file
 from tests.embed.folder.models import DIM, Folder, TinyModel, bert, modules
 
-from eunoe.embed.folder import encoder as folder_encoder
-from eunoe.embed.folder.encoder import FolderEncoder
+from eunoe.embed import folder as folder_encoder
+from eunoe.embed.folder import FolderEncoder
 from eunoe.errors import EmbedderError
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.embed.folder.models import modules, write_json
 
-from eunoe.embed.folder.model_config import read_config
+from eunoe.embed.folder import read_config
 
 NO_PROMPTS = {"prompts": {"query": "", "document": ""}, "default_prompt_name": None}
 """What sentence-transformers writes for a model that has none."""

@@ -5,6 +5,9 @@ import logging
 from typing import Any
 
 import pytest
+from tenxgraph.core.state import AgentState
+from tenxgraph.utils.callbacks import CallbackManager, InvocationType
+from tenxgraph.utils.command import Command
 from tests.support.agentflow_graphs import END, InjectQ, ScriptedModel, graphs, scripted_agent, user_message
 from tests.support.agentflow_memory import (
     ANNA,
@@ -22,13 +25,7 @@ from tests.support.agentflow_memory import (
 )
 
 from eunoe.hosts.agentflow import MemoryManager, MemoryRetrievalCallback, MemoryStorageCallback
-from eunoe.hosts.agentflow.formatting import format_memories
-from eunoe.hosts.agentflow.framework import (
-    AgentState,
-    CallbackManager,
-    Command,
-    InvocationType,
-)
+from eunoe.hosts.agentflow.manager import format_memories
 from eunoe.hosts.agentflow.testing import MockStore
 
 TALKED = AgentState(context_summary="They talked about tea.")

@@ -5,12 +5,13 @@ import logging
 from typing import Any
 
 import pytest
+from tenxgraph.core.state import AgentState
+from tenxgraph.storage.store.base_store import BaseStore
 from tests.support.agentflow_graphs import InjectQ, user_message
 from tests.support.agentflow_memory import ANNA, CountingStore, answering, compile_chain, memory_callbacks
 
 from eunoe.errors import InputError
 from eunoe.hosts.agentflow import MemoryManager, configure_memory
-from eunoe.hosts.agentflow.framework import AgentState, BaseStore
 
 
 def test_the_manager_and_its_store_are_in_the_container() -> None:

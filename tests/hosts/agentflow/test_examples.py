@@ -4,6 +4,10 @@ import asyncio
 import json
 from typing import Any
 
+from tenxgraph.core.state import AgentState, Message
+from tenxgraph.runtime.adapters.llm.model_response_converter import ModelResponseConverter
+from tenxgraph.storage.store.store_schema import MemoryType
+from tenxgraph.utils.callbacks import CallbackManager
 from tests.support.agentflow_graphs import InjectQ, ScriptedModel, user_message
 from tests.support.agentflow_memory import compile_chain, convert_messages, user
 
@@ -14,7 +18,6 @@ from eunoe.hosts.agentflow import (
     MemoryStorageCallback,
     configure_memory,
 )
-from eunoe.hosts.agentflow.framework import AgentState, CallbackManager, MemoryType, Message, ModelResponseConverter
 from eunoe.memory import Memory
 
 ANNA = {"user_id": "anna", "thread_id": "t1"}

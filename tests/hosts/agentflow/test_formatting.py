@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.support.agentflow_memory import fact
 
-from eunoe.hosts.agentflow.formatting import format_memories, with_memories, without_memories
+from eunoe.hosts.agentflow.manager import format_memories, with_memories, without_memories
 
 
 def test_each_line_has_number_type_score_and_age() -> None:

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from tenxgraph.storage.store.store_schema import MemorySearchResult, MemoryType
 from tests.support.agentflow_graphs import (
     END,
     InjectQ,
@@ -21,7 +22,6 @@ from tests.support.agentflow_graphs import (
 )
 
 from eunoe.hosts.agentflow import EunoeStore
-from eunoe.hosts.agentflow.framework import MemorySearchResult, MemoryType
 
 ANNA = {"user_id": "anna", "thread_id": "t1"}
 SEMANTIC = {"memory_type": "semantic"}

@@ -6,12 +6,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from tenxgraph.storage.store.store_schema import MemorySearchResult, MemoryType
 from tests.support.agentflow_memory import ANNA, BEN, CountingStore, assistant, fact, user
 
 import eunoe
 from eunoe.errors import InputError, LlmError, ScopeError
 from eunoe.hosts.agentflow import EunoeStore, LLMExtractor, LLMSummarizer, MemoryManager
-from eunoe.hosts.agentflow.framework import MemorySearchResult, MemoryType
 from eunoe.hosts.agentflow.testing import MockStore
 
 

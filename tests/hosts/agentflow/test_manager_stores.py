@@ -5,11 +5,12 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from tenxgraph.storage.store.base_store import BaseStore
+from tenxgraph.storage.store.store_schema import MemoryType
 from tests.support.agentflow_graphs import ROOT
 from tests.support.agentflow_memory import ANNA, BEN, assistant, user
 
 from eunoe.hosts.agentflow import EunoeStore, MemoryManager
-from eunoe.hosts.agentflow.framework import BaseStore, MemoryType
 from eunoe.hosts.agentflow.testing import MockStore
 from eunoe.memory import Memory
 

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from tenxgraph.core.state import AgentState
 from tests.support.agentflow_graphs import ScriptedModel, graphs, user_message
 from tests.support.agentflow_memory import (
     ANNA,
@@ -18,7 +19,6 @@ from tests.support.agentflow_memory import (
 
 from eunoe.errors import ScopeError
 from eunoe.hosts.agentflow import MemoryAwareMixin, MemoryManager
-from eunoe.hosts.agentflow.framework import AgentState
 
 
 class MemoryAgent(MemoryAwareMixin, graphs.Agent):  # type: ignore[misc, name-defined]

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tenxgraph.storage.store.store_schema import MemorySearchResult
 from tests.support.agentflow_graphs import authz
 
 from eunoe.errors import AccessError, ScopeError
 from eunoe.hosts.agentflow import EunoeStore, UnknownMemoryError
-from eunoe.hosts.agentflow.framework import MemorySearchResult
-from eunoe.hosts.agentflow.scopes import scope_of
+from eunoe.hosts.agentflow.store import scope_of
 
 ANNA = {"user_id": "anna"}
 COOK = {"agent_id": "cook"}

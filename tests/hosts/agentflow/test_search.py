@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tenxgraph.core.state import Message
+from tenxgraph.storage.store.store_schema import DistanceMetric, MemorySearchResult, MemoryType, RetrievalStrategy
 from tests.support.agentflow_graphs import long_term_memory
 
 import eunoe
 from eunoe.errors import InputError
 from eunoe.hosts.agentflow import EunoeStore
-from eunoe.hosts.agentflow.framework import DistanceMetric, MemorySearchResult, MemoryType, Message, RetrievalStrategy
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 ANNA = {"user_id": "anna"}
 

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tenxgraph.core.state import Message
+from tenxgraph.storage.store.base_store import BaseStore
+from tenxgraph.storage.store.store_schema import MemorySearchResult, MemoryType
 
 import eunoe
 from eunoe.errors import ConflictError, EunoeError, InputError
 from eunoe.hosts.agentflow import EunoeStore, UnknownMemoryError
-from eunoe.hosts.agentflow.framework import BaseStore, MemorySearchResult, MemoryType, Message
 from eunoe.memory import AsyncMemory, Memory
 
 ANNA = {"user_id": "anna", "thread_id": "t1"}
@@ -344,7 +346,7 @@ def test_a_user_of_one_tenant_is_not_forgotten_with_another_of_the_same_name(mem
 
 def test_it_takes_an_async_memory_or_the_default_store(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     EunoeStore(AsyncMemory(memory)).store(ANNA, "kept")
-    monkeypatch.setattr("eunoe.hosts.agentflow.store.default_memory", lambda: memory)
+    monkeypatch.setattr("eunoe.hosts.common.default_memory", lambda: memory)
     assert contents(EunoeStore().get_all(ANNA)) == ["kept"]
 
 

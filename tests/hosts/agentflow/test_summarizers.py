@@ -5,7 +5,7 @@ import asyncio
 from tests.support.agentflow_memory import fact
 
 from eunoe.hosts.agentflow import ExtractiveSummarizer, LLMSummarizer
-from eunoe.hosts.agentflow.summarizers import interaction_text
+from eunoe.hosts.agentflow.extraction import interaction_text
 
 TALK = [
     fact(interaction_text("I live in Lisbon. What is the weather?", "I live in a computer.")),

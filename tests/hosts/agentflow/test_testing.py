@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tenxgraph.storage.store.store_schema import MemoryType
 from tests.support.agentflow_graphs import ROOT
 from tests.support.agentflow_memory import ANNA, BEN, fact, user
 
 from eunoe.errors import ScopeError
-from eunoe.hosts.agentflow.framework import MemoryType
 from eunoe.hosts.agentflow.testing import MockStore
 
 TESTS = """

@@ -14,7 +14,7 @@ from eunoe.hosts.hipporag import BaseConfig, HippoRAG, QaError, QuerySolution
 from eunoe.hosts.hipporag.answers import parse_answer
 from eunoe.hosts.hipporag.solutions import answer_figures
 from eunoe.llm import DeclinedError, Prompt, PromptTooLongError, Reply
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 
 ANSWERS = ["Politician", "by going to the ball", "Rockland County"]
 

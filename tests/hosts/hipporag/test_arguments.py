@@ -11,7 +11,7 @@ import pytest
 from eunoe.apps.projects import ProjectMemory
 from eunoe.errors import InputError
 from eunoe.hosts.hipporag import BaseConfig, HippoRAG
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 
 ANNA = "Anna lives in Bergen."
 

@@ -29,7 +29,7 @@ from tests.hosts.hipporag.samples import (
 import eunoe
 from eunoe.errors import InputError, LlmError
 from eunoe.hosts.hipporag import Chunk, HippoRAG, QuerySolution
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 
 CHILD = Path(__file__).parents[2] / "support" / "project_child.py"
 

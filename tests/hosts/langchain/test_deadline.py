@@ -1,12 +1,15 @@
 """A memory that fails or is slow never fails a run and never blocks an event loop."""
 
 import asyncio
+import gc
 import logging
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Event
+from threading import Event, get_ident
 from typing import Any
 
 import numpy as np
@@ -246,3 +249,40 @@ def test_work_that_hangs_does_not_keep_the_program_from_ending() -> None:
 
 def test_a_write_that_is_late_is_done_before_the_program_ends() -> None:
     assert run_python(LATE) == "late\nwritten\n"
+
+
+def names() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name == "eunoe-many"]
+
+
+def test_there_are_no_more_threads_than_said_and_they_end_with_their_owner() -> None:
+    gate = Event()
+    work = Deadline("many", 60, finishes=False, threads=2)
+    with ThreadPoolExecutor(5) as pool:
+        done = [pool.submit(work.run, lambda: gate.wait(60)) for _ in range(5)]
+        wait_until(lambda: len(names()) == 2)
+        gate.set()
+        assert all(each.result(60) for each in done)
+    assert len(names()) == 2
+    del work
+    gc.collect()
+    wait_until(lambda: not names())
+
+
+def test_every_thread_works_while_others_hang_and_is_used_again() -> None:
+    gate = Event()
+    work = Deadline("many", 60, finishes=False)
+    assert len({work.run(get_ident) for _ in range(20)}) == 1
+    with ThreadPoolExecutor(7) as pool:
+        hanging = [pool.submit(work.run, lambda: gate.wait(60)) for _ in range(7)]
+        wait_until(lambda: len(names()) == 7)
+        assert work.run(lambda: "done") == "done"
+        assert not any(each.done() for each in hanging)
+        gate.set()
+
+
+def test_an_error_is_raised_for_who_waits_and_the_thread_lives_on() -> None:
+    work = Deadline("many", 60, finishes=False, threads=1)
+    with pytest.raises(ZeroDivisionError):
+        work.run(lambda: 1 // 0)
+    assert work.run(lambda: "done") == "done"

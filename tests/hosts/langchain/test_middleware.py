@@ -18,7 +18,7 @@ from tests.support.chat_models import ScriptedModel, StreamingModel, tool_call
 import eunoe
 from eunoe.errors import InputError
 from eunoe.hosts.langchain import MemoryMiddleware
-from eunoe.hosts.langchain.injection import with_memory
+from eunoe.hosts.langchain.middleware import with_memory
 from eunoe.memory import Memory
 
 THREAD: Any = {"configurable": {"thread_id": "t1"}}
@@ -203,7 +203,7 @@ def test_without_a_memory_the_default_store_is_opened(tmp_path: Path, monkeypatc
     agent = create_agent(ScriptedModel("Hi."), middleware=[MemoryMiddleware()])
     assert not (tmp_path / "default.db").exists()
     agent.invoke(human("I like tea."))
-    from eunoe.hosts.default_store import default_memory
+    from eunoe.hosts.common import default_memory
 
     assert said(default_memory()) == ["user: I like tea.", "assistant: Hi."]
     default_memory().close()

@@ -7,7 +7,7 @@ import pytest
 from tests.hosts.langchain.conftest import human, recalled
 from tests.support.chat_models import ScriptedModel, tool_call
 
-from eunoe.hosts.langchain.recalled_texts import RecalledTexts
+from eunoe.hosts.langchain.middleware import RecalledTexts
 from eunoe.memory import Memory
 
 

@@ -17,7 +17,7 @@ from tests.hosts.langchain.conftest import ANNA, human, recalled, said
 from tests.support.chat_models import ScriptedModel, tool_call
 
 from eunoe.hosts.langchain import MemoryMiddleware
-from eunoe.hosts.langchain.run_log import NO_LOG, learn, read_messages
+from eunoe.hosts.langchain.runs import NO_LOG, learn, read_messages
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 

@@ -20,7 +20,7 @@ from tests.support.chat_models import ScriptedModel, tool_call
 
 from eunoe.errors import ScopeError
 from eunoe.hosts.langchain import MemoryMiddleware
-from eunoe.hosts.langchain.run_scope import lasting_scope, run_scope
+from eunoe.hosts.langchain.runs import lasting_scope, run_scope
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 

@@ -13,7 +13,7 @@ import pytest
 import eunoe
 from eunoe.errors import ClosedError
 from eunoe.hosts.mem0 import AsyncMemory, Memory, ValidationError
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 
 ANNA = {"user_id": "anna"}
 

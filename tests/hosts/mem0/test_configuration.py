@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from eunoe.embed.openai import OpenAIEmbedder
+from eunoe.embed.adapters import OpenAIEmbedder
 from eunoe.errors import InputError
-from eunoe.hosts import default_store
+from eunoe.hosts import common
 from eunoe.hosts.mem0 import Memory
 from eunoe.hosts.mem0.configuration import Configuration
-from eunoe.llm.openai import OpenAILlm
+from eunoe.llm.remote import OpenAILlm
 
 
 def part(name: str, provider: str, **config: Any) -> dict[str, Any]:
@@ -97,8 +97,8 @@ def test_a_memory_without_configuration_needs_no_key_and_shares_the_default_stor
     with Memory() as memory:
         memory.add("I like tea.", user_id="anna", infer=False)
     assert len(Memory().get_all(filters={"user_id": "anna"})["results"]) == 1
-    default_store.default_memory().close()
-    default_store._open.cache_clear()
+    common.default_memory().close()
+    common._open.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["MemoryClient", "AsyncMemoryClient"])

@@ -11,7 +11,7 @@ import eunoe
 from eunoe.errors import InputError
 from eunoe.hosts.mem0 import LLMError, Memory
 from eunoe.llm import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 
 ANNA = {"user_id": "anna"}
 SAID = [

@@ -19,7 +19,7 @@ import eunoe
 from eunoe.errors import EunoeError, NotFoundError
 from eunoe.hosts.mem0 import Memory, ValidationError
 from eunoe.llm import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 
 ANNA = {"user_id": "anna"}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
-from eunoe.hosts import default_store
+from eunoe.hosts import common
 from eunoe.hosts.mem0 import Memory
 
 
@@ -36,5 +36,5 @@ def test_a_chat_that_remembers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert chat("What do you know about me?", "alex") == "You love basketball and gaming."
     assert prompts == ["", "- Hi, I'm Alex. I love basketball and gaming."]
     assert memory.search("What do you know about me?", filters={"user_id": "ben"})["results"] == []
-    default_store.default_memory().close()
-    default_store._open.cache_clear()
+    common.default_memory().close()
+    common._open.cache_clear()

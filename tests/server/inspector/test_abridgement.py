@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 from tests.support.live_server import LiveServer
 
-from eunoe.server.inspector.abridgement import MAX_REPLY_BYTES, abridge
+from eunoe.server.inspector import MAX_REPLY_BYTES, abridge
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from tests.support.mcp_client import ANNA, SECRET, Connect
 import eunoe
 from eunoe.model.arguments import RIGHTS
 from eunoe.model.scope import Scope
-from eunoe.server.mcp.caller import Caller, ScopeRule
 from eunoe.server.mcp.server import create_mcp_server
+from eunoe.server.mcp.tool import Caller, ScopeRule
 
 MODES = ("auto", "legacy")
 

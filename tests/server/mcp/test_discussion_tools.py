@@ -15,10 +15,8 @@ from eunoe.apps.discussion import Discussion, host_messages
 from eunoe.apps.discussion.files import import_discussion
 from eunoe.apps.discussion.tools import RETRIEVERS
 from eunoe.model.scope import Scope
-from eunoe.server.mcp.caller import Caller, ScopeRule
-from eunoe.server.mcp.confirmation import Confirmation
-from eunoe.server.mcp.discussion_tools import DISCUSSION_TOOLS, update_discussion
-from eunoe.server.mcp.tool import Tool, ToolCall
+from eunoe.server.mcp.discussion import DISCUSSION_TOOLS, update_discussion
+from eunoe.server.mcp.tool import Caller, Confirmation, ScopeRule, Tool, ToolCall
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ from tests.support.mcp_client import ANNA, SECRET, Connect, call, refusal
 
 from eunoe.errors import InputError
 from eunoe.model.scope import Scope
-from eunoe.server.mcp.confirmation import LIFETIME_SECONDS, Confirmation
+from eunoe.server.mcp.tool import LIFETIME_SECONDS, Confirmation
 
 BOB = Scope(user="bob")
 

@@ -8,7 +8,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from tests.support.mcp_client import ANNA, Connect, call, refusal
 
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 pytestmark = pytest.mark.anyio
 

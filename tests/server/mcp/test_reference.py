@@ -10,10 +10,9 @@ from mcp import Client
 from mcp.shared.exceptions import MCPDeprecationWarning
 from tests.support.mcp_client import ANNA, SECRET, Connect, call, refusal
 
-from eunoe.server.mcp.caller import Caller, ScopeRule
-from eunoe.server.mcp.knowledge_graph import KnowledgeGraph
-from eunoe.server.mcp.reference_file import import_graph
+from eunoe.server.mcp.reference import KnowledgeGraph, import_graph
 from eunoe.server.mcp.server import create_mcp_server
+from eunoe.server.mcp.tool import Caller, ScopeRule
 
 pytestmark = pytest.mark.anyio
 

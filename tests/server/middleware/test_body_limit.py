@@ -14,8 +14,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from tests.support.live_server import LiveServer, StartServer
 
-from eunoe.server.middleware import body_limit
-from eunoe.server.middleware.body_limit import BodyLimitMiddleware, JsonParts
+from eunoe.server import middleware
+from eunoe.server.middleware import BodyLimitMiddleware, JsonParts
 
 
 def test_a_long_body_is_refused_before_it_is_sent(start_server: StartServer) -> None:
@@ -75,14 +75,14 @@ def test_parts_are_counted_wherever_a_body_is_cut(monkeypatch: pytest.MonkeyPatc
     body = json.dumps({"a": ['[{"\\', "{,[\\\\", 'x"', {"": [1, 2]}], "\\": "\\"}).encode()
     parts = 11  # four keys, four texts, three lists and objects
     for most in (parts, parts - 1):
-        monkeypatch.setattr(body_limit, "MAX_PARTS", most)
+        monkeypatch.setattr(middleware, "MAX_PARTS", most)
         counted = JsonParts()
         counts = [counted.are_too_many(body[start : start + size]) for start in range(0, len(body), size)]
         assert counts[-1] is (most < parts)
 
 
 def test_the_numbers_of_vectors_are_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(body_limit, "MAX_VALUES", 1000)
+    monkeypatch.setattr(middleware, "MAX_VALUES", 1000)
     assert not JsonParts().are_too_many(json.dumps([0.5] * 1001).encode())
     assert JsonParts().are_too_many(json.dumps([0.5] * 1002).encode())
 

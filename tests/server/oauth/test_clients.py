@@ -6,8 +6,8 @@ import pytest
 from tests.server.oauth.conftest import App, Person
 from tests.support.live_server import LiveServer
 
-from eunoe.server.oauth import clients
-from eunoe.server.oauth.errors import OAuthError
+from eunoe.server import oauth
+from eunoe.server.oauth import OAuthError
 
 
 def _register(server: LiveServer, **body: object) -> tuple[int, dict]:
@@ -85,7 +85,7 @@ def test_an_address_registers_only_so_many(server: LiveServer) -> None:
 def test_the_number_of_clients_is_bounded_and_those_in_use_stay(
     server: LiveServer, app: App, person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clients, "_MAX_CLIENTS", 3)
+    monkeypatch.setattr(oauth, "_MAX_CLIENTS", 3)
     app.redeem(app.get_code(person))
     store = server.services.require_oauth().clients
     others = [store.register("x", ["https://a.example/"]) for _ in range(5)]
@@ -97,7 +97,7 @@ def test_when_all_are_in_use_there_is_no_room(
     server: LiveServer, app: App, person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app.redeem(app.get_code(person))
-    monkeypatch.setattr(clients, "_MAX_CLIENTS", 1)
+    monkeypatch.setattr(oauth, "_MAX_CLIENTS", 1)
     with pytest.raises(OAuthError, match="too many"):
         server.services.require_oauth().clients.register("x", ["https://a.example/"])
 

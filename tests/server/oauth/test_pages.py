@@ -91,7 +91,7 @@ def test_what_a_page_carries_cannot_be_changed(app: App, person: Person) -> None
 
 
 def test_a_page_is_good_for_a_while(app: App, person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eunoe.server.oauth.requests._PATIENCE_MICROS", -1)
+    monkeypatch.setattr("eunoe.server.oauth._PATIENCE_MICROS", -1)
     assert person.show_key(person.open(app.query)).status == 400
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from tests.support.live_server import Answer, LiveServer, StartServer
 
-from eunoe.server import idempotency
-from eunoe.server.routes import once
+from eunoe.server import idempotency, requests
 
 _BODY = {"scope": "user=anna", "items": ["Anna keeps a zebra called Quagga."]}
 
@@ -58,7 +57,7 @@ def test_it_outlives_the_server_and_reaches_the_next(start_server: StartServer) 
 def test_a_request_that_died_is_taken_over(server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> None:
     _send(server, "k1")
     _edit(server, "UPDATE idempotency SET reply = NULL, lease = lease + 3600")  # as kill -9 leaves it
-    monkeypatch.setattr(once, "_PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(requests, "_PATIENCE_SECONDS", 0.3)
     monkeypatch.setattr(server.services.idempotency, "lease_seconds", 0.1)
     waiting = _send(server, "k1")
     assert (waiting.status, waiting.json["code"]) == (409, "in_progress")

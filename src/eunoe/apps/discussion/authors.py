@@ -11,8 +11,7 @@ from eunoe.apps.discussion.settings import AuthorSettings
 from eunoe.errors import EunoeError, LlmError, WorkflowError
 from eunoe.form.summary_answer import PATTERNS
 from eunoe.llm.contract import CutAnswerError, Llm, Prompt
-from eunoe.text.markup import escape_xml
-from eunoe.text.normalize import replace_surrogates
+from eunoe.text.normalize import escape_xml, replace_surrogates
 
 RunWorkflow = Callable[[str, Mapping[str, str]], str]
 """Runs the workflow of a name with its inputs, in order `{agent1Input}` and so on, and returns its result."""

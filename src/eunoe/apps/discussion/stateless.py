@@ -9,7 +9,7 @@ from eunoe.apps.discussion.retrievers.keyword_index import KeywordIndex, find_ma
 from eunoe.apps.discussion.retrievers.keyword_terms import split_keywords
 from eunoe.apps.discussion.token_limit import fit
 from eunoe.model.turn import SILENT_ROLES
-from eunoe.text.markup import neutralize
+from eunoe.text.normalize import neutralize
 
 ALL: Final = -1
 """As a number of turns: all of them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 _BREAK_TOKENS: Final = 4
 """What stands between two texts, such as the mark between chunk memories."""

@@ -1,18 +1,23 @@
 """A director that brings tickets to an end with a coding worker, and remembers what each of them taught."""
 
-from eunoe.apps.tickets.agents import ClaudeCodeWorker, CodexWorker, load_worker
-from eunoe.apps.tickets.check import Check
-from eunoe.apps.tickets.cleaning import Cleaning, redact_lessons, redact_runs
 from eunoe.apps.tickets.director import Decision, Director, Limits
-from eunoe.apps.tickets.lessons import Lesson, find_lessons, revert
-from eunoe.apps.tickets.memory import TicketMemory
+from eunoe.apps.tickets.memory import Cleaning, Lesson, TicketMemory, find_lessons, redact_lessons, redact_runs, revert
 from eunoe.apps.tickets.redaction import redact
 from eunoe.apps.tickets.run import Run
 from eunoe.apps.tickets.run_folder import DamagedRun, RunFolder
 from eunoe.apps.tickets.state import RecalledMemory, RunState
 from eunoe.apps.tickets.ticket import Ticket, read_ticket
-from eunoe.apps.tickets.work_folder import WorkFolder
-from eunoe.apps.tickets.worker import CommandWorker, ScriptedWorker, Worker, WorkerError
+from eunoe.apps.tickets.work import WorkFolder
+from eunoe.apps.tickets.worker import (
+    Check,
+    ClaudeCodeWorker,
+    CodexWorker,
+    CommandWorker,
+    ScriptedWorker,
+    Worker,
+    WorkerError,
+    load_worker,
+)
 
 __all__ = [
     "Check",

@@ -14,15 +14,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from eunoe.apps.tickets.excerpt import clip
+from eunoe.apps.tickets.redaction import clip
 from eunoe.apps.tickets.state import DirectorUsage, RecalledMemory, Step
 from eunoe.apps.tickets.ticket import Ticket
 from eunoe.errors import LlmError
-from eunoe.llm.answers import ask_structured
 from eunoe.llm.contract import Prompt
 from eunoe.llm.models import Models
+from eunoe.llm.structured import ask_structured
 from eunoe.model.arguments import check_count
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 _MAX_ATTEMPTS: Final = 3
 _SCHEMA: Final = {

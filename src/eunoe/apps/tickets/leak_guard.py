@@ -20,8 +20,7 @@ from functools import cache
 from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
-from eunoe.text.look_alikes import bare_form
-from eunoe.text.scripts import HAN_AND_KANA, SOUTH_EAST_ASIAN
+from eunoe.text.normalize import HAN_AND_KANA, SOUTH_EAST_ASIAN, bare_form
 
 PASSAGE_WORDS: Final = 8.0
 PIECE_WORDS: Final = 3.0

@@ -3,14 +3,24 @@
 Nothing that goes wrong with memory stops a ticket: it is logged and counted, and the work goes on without.
 """
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from __future__ import annotations
 
-from eunoe.apps.tickets.redaction import redact
-from eunoe.apps.tickets.state import RecalledMemory, RunState
+import json
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
+
+from eunoe.apps.projects import ProjectMemory
+from eunoe.apps.projects.documents import part_of
+from eunoe.apps.tickets.redaction import REDACTED, redact
+from eunoe.apps.tickets.run_folder import RunFolder
+from eunoe.apps.tickets.state import RecalledMemory, RunState, timestamp
 from eunoe.apps.tickets.ticket import Ticket
-from eunoe.errors import NotFoundError
+from eunoe.errors import ConflictError, NotFoundError
 from eunoe.model.arguments import check_count, check_text
 from eunoe.model.atom import Atom
 
@@ -131,3 +141,191 @@ class TicketMemory:
             self.failures.append(failure)
             _log.warning("%s; the ticket goes on without", failure)
             return []
+
+
+_PAGE_FACTS: Final = 2_000
+LESSON_ID: Final = re.compile(r"(.*/[0-9a-f]{12})(?:-(\d+))?")
+"""Of the lesson of a run, with the number of a clean copy."""
+
+
+class Lesson(NamedTuple):
+    """What one run of a ticket left in memory."""
+
+    id: str
+    ticket: str
+    time: str
+    outcome: str
+    text: str
+    parts: tuple[str, ...]
+    """The ids of the facts that it is kept as."""
+
+
+def find_lessons(memory: ProjectMemory, project: str, ticket: str = "") -> list[Lesson]:
+    """Return what the runs of a ticket, or of all tickets of a project, left in memory; oldest first.
+
+    A document that somebody else indexed under the name of a ticket is not among them.
+    """
+    texts: dict[str, dict[int, str]] = {}
+    first_parts: dict[str, Atom] = {}
+    for fact in _all_facts(memory, project):
+        part = part_of(fact)
+        texts.setdefault(part.document, {})[part.number] = fact.text
+        if part.number == 1:
+            first_parts[part.document] = fact
+    lessons = [_lesson(fact, texts[id]) for id, fact in first_parts.items() if _is_of_a_run(fact)]
+    return [lesson for lesson in lessons if not ticket or lesson.ticket == ticket]
+
+
+def revert(folder: RunFolder, memory: ProjectMemory, project: str, ticket: str) -> list[str]:
+    """Remove what the runs of a ticket left in a project memory, and nothing else; return the ids removed.
+
+    The ticket can then be run again, also if its state was damaged: that is set aside.
+    """
+    if not folder.has(project, ticket):
+        removed = _delete_lessons(memory, project, ticket)
+        if not removed:
+            raise NotFoundError(f"there is no ticket {ticket} in project {project}, and no memory of it")
+        return removed
+    with folder.lock(project, ticket):
+        state = folder.load_or_set_aside(project, ticket)
+        removed = _delete_lessons(memory, project, ticket)
+        if state is not None and (removed or state.outcome != "reverted"):
+            state.outcome, state.memories, state.due = "reverted", [], ""
+            state.notes.append(f"{timestamp()}: reverted, {len(removed)} memories removed")
+            folder.save(state)
+        return removed
+
+
+def _delete_lessons(memory: ProjectMemory, project: str, ticket: str) -> list[str]:
+    ids = [lesson.id for lesson in find_lessons(memory, project, ticket)]
+    return memory.delete(project, ids) if ids else []
+
+
+def _is_of_a_run(fact: Atom) -> bool:
+    match = LESSON_ID.fullmatch(fact.id)
+    ticket = fact.metadata.get("ticket")
+    return match is not None and match[1].rpartition("/")[0] == f"ticket/{ticket}"
+
+
+def _lesson(fact: Atom, parts: dict[int, str]) -> Lesson:
+    text = "".join(text for _, text in sorted(parts.items()))
+    outcome = str(fact.metadata.get("outcome") or ("failed" if fact.label == "lesson" else "completed"))
+    time = fact.time.isoformat() if fact.time else ""
+    return Lesson(fact.id, str(fact.metadata["ticket"]), time, outcome, text, tuple(part_of(fact).ids))
+
+
+def _all_facts(memory: ProjectMemory, project: str) -> Iterator[Atom]:
+    after = ""
+    while True:
+        page = memory.memory.list({"project": project}, kinds=["fact"], limit=_PAGE_FACTS, after=after)
+        yield from (fact for fact in page.items if isinstance(fact, Atom))
+        after = page.next
+        if not after:
+            return
+
+
+_NAMES: Final = frozenset(["id", "token", "session", "memories", "file", "log", "folder", "commit"])
+"""Fields of a state by which something is found again."""
+_OWN_TOKEN: Final = re.compile(r'(^ {0,9}"token": "[0-9a-f]{12}",?$)', re.MULTILINE)
+"""That of a state which is damaged."""
+
+
+class Cleaning(NamedTuple):
+    """A lesson or file that held secrets: how many, and what is still to be done about it."""
+
+    what: str
+    secrets: int
+    trouble: str = ""
+
+
+def redact_lessons(memory: ProjectMemory, project: str, *, dry_run: bool = False) -> list[Cleaning]:
+    """Take the secrets out of all lessons of a project. The old words are forgotten, and searched for.
+
+    The clean copies are kept before the old ones are forgotten: a process that is killed in between loses nothing, and
+    the next one goes on.
+    """
+    texts = [(lesson, redact(lesson.text)) for lesson in find_lessons(memory, project)]
+    unclean = [(lesson, text) for lesson, text in texts if text != lesson.text]
+    trouble = ""
+    if unclean and not dry_run:
+        memory.index(project, [_clean_copy(lesson, text) for lesson, text in unclean])
+        parts = [id for lesson, _ in unclean for id in lesson.parts]
+        report = memory.memory.forget({"project": project}, parts, verify=True)
+        if not report.verified:
+            held = (f"{id} in {scope}" for scope, ids in report.held_by.items() for id in ids)
+            trouble = f"not all of the old words are gone yet: {', '.join([*report.traces, *held])}"
+    return [Cleaning(f"lesson {lesson.id}", _count(lesson.text, text), trouble) for lesson, text in unclean]
+
+
+def redact_runs(folder: RunFolder, project: str = "", *, dry_run: bool = False) -> Iterator[Cleaning]:
+    """Take the secrets out of the states and logs of a project, or of all. A draft that holds one is removed."""
+    for _, paths in groupby(folder.files(project), lambda path: path.parent):
+        for path, text in _read_all(paths):  # before the first is written: then the drafts are removed
+            clean = _redact_state(text) if "state" in path.name else redact(text)
+            if clean != text:
+                trouble = "" if dry_run else _replace(folder, path, clean)
+                yield Cleaning(f"file {path}", _count(text, clean), trouble)
+
+
+def _read_all(paths: Iterable[Path]) -> list[tuple[Path, str]]:
+    texts = []
+    for path in paths:
+        with suppress(FileNotFoundError):  # a draft that has become a state
+            texts.append((path, path.read_text(encoding="utf-8", errors="replace")))
+    return texts
+
+
+def _replace(folder: RunFolder, path: Path, text: str) -> str:
+    """Write a file anew, or remove it if it is a draft. Return why that is not possible now."""
+    try:
+        if path.name.startswith("."):
+            folder.remove_drafts(path)
+        else:
+            folder.rewrite(path, text)
+    except ConflictError as error:
+        return str(error)
+    return ""
+
+
+def _clean_copy(lesson: Lesson, text: str) -> dict[str, Any]:
+    return {
+        "text": text,
+        "id": _next_copy(lesson.id),
+        "ticket": lesson.ticket,
+        "label": "" if lesson.outcome == "completed" else "lesson",
+        "time": lesson.time or None,
+        "metadata": {"outcome": lesson.outcome},
+    }
+
+
+def _next_copy(id: str) -> str:
+    """The id of a clean copy.
+
+    >>> _next_copy("ticket/login/0123456789ab"), _next_copy("ticket/login/0123456789ab-1")
+    ('ticket/login/0123456789ab-1', 'ticket/login/0123456789ab-2')
+    """
+    match = LESSON_ID.fullmatch(id)
+    base, number = (match[1], int(match[2] or 0)) if match else (id, 0)
+    return f"{base}-{number + 1}"
+
+
+def _redact_state(text: str) -> str:
+    """A state without secrets, in the same form; one that is damaged is taken as a text."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return "".join(part if _OWN_TOKEN.fullmatch(part) else redact(part) for part in _OWN_TOKEN.split(text))
+    clean = _redact_value(value)
+    return text if clean == value else json.dumps(clean, indent=1)
+
+
+def _redact_value(value: Any, name: str = "") -> Any:
+    if isinstance(value, str):
+        return value if name in _NAMES else redact(value)
+    if isinstance(value, list):
+        return [_redact_value(item, name) for item in value]
+    return {key: _redact_value(item, key) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _count(text: str, clean: str) -> int:
+    return max(1, clean.count(REDACTED) - text.count(REDACTED))

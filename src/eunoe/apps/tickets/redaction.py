@@ -5,15 +5,112 @@ A secret is known by its shape (`ghp_...`), by where it stands (`://user:SECRET@
 digits as chance does. Hashes, UUIDs, paths and identifiers do not, and stay. In doubt a secret is taken out.
 """
 
+import html
 import re
 import tomllib
+from bisect import bisect_right
+from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from eunoe.apps.tickets.escapes import HIDDEN, Reading, readings, without_controls
 from eunoe.text.languages import STOP_WORDS
+
+HIDDEN: Final = "\ufdd0"
+"""Stands for each character of a secret while others are looked for. No text has it: it is no character."""
+_UNSEEN: Final = (
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufdd1-\ufdef"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""Characters that nobody sees: Unicode's default ignorable ones, and those that are none."""
+_CONTROLS: Final = re.compile(
+    r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]{0,4000}(?:\x07|\x1b\\|\x9c)"  # link, title
+    r"|(?:\x1b\[|\x9b)[0-?]{0,99}[ -/]{0,9}[@-~]"  # colour, cursor
+    r"|\x1b(?:[ -/]{1,9}[0-~]|[0-9=>cDEHMNOZ])?"
+    r"|[^\n\x08]\x08"  # struck over
+    r"|[\x01-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f]"
+)
+_UNSEEN_IN_ASCII: Final = re.compile(rf"(?<=[\t\n\r -~])[{_UNSEEN}]+(?=[\t\n\r -~])")
+"""Between other letters they have a meaning: they join emoji and Persian letters."""
+_SPACED_BY_NUL: Final = re.compile(r"(?:[^\0]\0{1,3}){4,}")
+"""A text in UTF-16 or UTF-32 that was read as ASCII."""
+_ESCAPE: Final = re.compile(
+    rf"^(?:[^\\%&{_UNSEEN}\n]++|%(?![2-7][0-9a-fA-F])|&(?![#a-z]))*+\n"  # a line without any
+    r"|(?<!\\)\\{1,16}+(?:u\{?(?P<four>[0-9a-fA-F]{4})\}?|x(?P<two>[0-9a-fA-F]{2})|(?P<octal>[0-3][0-7]{2})"
+    rf"|(?P<letter>[nrte])|(?P<sign>[^\w\s\\{HIDDEN}]))"
+    r"|%(?P<percent>[2-7][0-9a-fA-F])"
+    r"|(?P<entity>&(?:#\d{2,5}|#[xX][0-9a-fA-F]{2,4}|quot|apos|amp|lt|gt|nbsp|equals|colon|commat|sol|lowbar);)"
+    rf"|[{_UNSEEN}]+",
+    re.MULTILINE,
+)
+_LETTERS: Final = {"n": "\n", "r": "\r", "t": "\t", "e": "\x1b"}
+
+
+class Reading(NamedTuple):
+    """A text in which pieces are replaced by a character or nothing. It knows where each character stood before."""
+
+    text: str
+    places: list[int]
+    origins: list[int]
+
+    def origin(self, place: int) -> int:
+        """Where in the text before the character stood that is at a place now."""
+        piece = bisect_right(self.places, place) - 1
+        return self.origins[piece] + place - self.places[piece]
+
+
+def without_controls(text: str) -> str:
+    """Return a text without terminal sequences, characters struck over, and invisible ones among ASCII.
+
+    >>> without_controls("\\x1b[01;31mpass\\u200bword\\x1b[m=1")
+    'password=1'
+    """
+    if "\0" in text:
+        text = _SPACED_BY_NUL.sub(lambda match: match[0].replace("\0", ""), text).replace("\0", "\n")
+    text = text.replace(HIDDEN, "")
+    return _UNSEEN_IN_ASCII.sub("", _CONTROLS.sub("", text))
+
+
+def readings(text: str) -> list[Reading]:
+    r"""Return the steps from a text to what its escapes stand for; none, if it has no escapes.
+
+    Lines without one are left out.
+
+    >>> [step.text for step in readings("one\n{\"m\":\"\\u001b[31mtwo\\n\"}")]
+    ['\n{"m":"\x1b[31mtwo\n"}', '\n{"m":"two\n"}']
+    """
+    first = _replace(text, _ESCAPE, _unescape)
+    if first.text.isspace() or first.text == text:
+        return []
+    return [first, _replace(first.text, _CONTROLS, lambda _: "")]
+
+
+def _unescape(match: re.Match[str]) -> str:
+    number = match["four"] or match["two"] or match["percent"]
+    if number:
+        return chr(int(number, 16))
+    if match["octal"]:
+        return chr(int(match["octal"], 8))
+    if match["entity"]:
+        return html.unescape(match["entity"])[:1]
+    if match["letter"] or match["sign"]:
+        return _LETTERS.get(match["letter"], match["sign"])
+    return "\n" if match[0].endswith("\n") else ""
+
+
+def _replace(text: str, pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str]) -> Reading:
+    parts, places, origins = [], [0], [0]
+    end = length = 0
+    for match in pattern.finditer(text):
+        new = replacement(match)
+        length += match.start() - end
+        places += [length, length + len(new)]
+        origins += [match.start(), match.end()]
+        parts += [text[end : match.start()], new]
+        length, end = length + len(new), match.end()
+    return Reading("".join([*parts, text[end:]]), places, origins)
+
 
 REDACTED: Final = "[redacted]"
 _HIDDEN_RUN: Final = re.compile(f"{HIDDEN}+")
@@ -252,3 +349,71 @@ def _is_random(text: str) -> bool:
 
 def _kind(sign: str) -> int:
     return 0 if sign.islower() else 1 if sign.isupper() else 2
+
+
+MAX_SEARCHED_CHARACTERS: Final = 600_000
+"""Some two seconds of searching for secrets, four if there are any. Of a longer text the middle is cut out before."""
+_CUT_MARGIN_CHARACTERS: Final = 10_000
+"""What is dropped on both sides of such a cut: half of a secret may stand there, and not look like one."""
+_MARK: Final = re.compile(r"\n\[\.\.\. \d[\d,]{0,30} characters left out \.\.\.\]\n")
+
+
+def clip(text: str, max_characters: int, head: float = 0.25) -> str:
+    """Cut out the middle of a text, and say how many characters are left out. The end, where errors stand, is longer.
+
+    What was left out before, and stands in the middle, is counted too.
+
+    >>> clip("a" * 10 + "b" * 100, 40)
+    'aaaaaaaaaa\\n[... 70 characters left out ...]\\nbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb'
+    """
+    left_out = len(text) - max_characters
+    if left_out <= 0:
+        return text
+    return "".join(_cut(text, int(max_characters * head), left_out))
+
+
+def clip_redacted(text: str, max_characters: int) -> str:
+    """Take the secrets out of a text, then cut out its middle: a secret that is cut in two is not known any more.
+
+    >>> clip_redacted("password=hunter2 " + "a" * 103, 60)
+    'password=[redac\\n[... 63 characters left out ...]\\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
+    """
+    left_out = len(text) - MAX_SEARCHED_CHARACTERS
+    if left_out <= 0:
+        return clip(redact(text), max_characters)
+    head, mark, tail = _cut(text, MAX_SEARCHED_CHARACTERS // 4, left_out)
+    head, tail = redact(head), redact(tail)
+    dropped = min(len(head), _CUT_MARGIN_CHARACTERS) + min(len(tail), _CUT_MARGIN_CHARACTERS)
+    head, tail = head[:-_CUT_MARGIN_CHARACTERS], tail[_CUT_MARGIN_CHARACTERS:]
+    return clip(f"{head}{_mark(dropped + _count(mark))}{tail}", max_characters)
+
+
+def _cut(text: str, first: int, left_out: int) -> tuple[str, str, str]:
+    """What stands before and after so many characters, and between them a mark that counts them.
+
+    Marks that were there are left out too, and what they count is counted.
+    """
+    last = first + left_out
+    counted = 0
+    for mark in _MARK.finditer(text):
+        if mark.start() < last and first < mark.end():
+            first, last = min(first, mark.start()), max(last, mark.end())
+            counted += _count(mark[0]) - len(mark[0])
+    return text[:first], _mark(last - first + counted), text[last:]
+
+
+def _count(mark: str) -> int:
+    return int("".join(filter(str.isdecimal, mark)))
+
+
+def _mark(left_out: int) -> str:
+    return f"\n[... {left_out:,} characters left out ...]\n"
+
+
+def last_lines(text: str, count: int) -> list[str]:
+    """Return the last lines that are not blank.
+
+    >>> last_lines("one\\n\\n two \\nthree\\n", 2)
+    ['two', 'three']
+    """
+    return [line.strip() for line in text.splitlines() if line.strip()][-count:]

@@ -9,19 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from eunoe.apps.tickets.check import Check, summarize_failure
 from eunoe.apps.tickets.director import UNEXPLAINED, Decision, Director
-from eunoe.apps.tickets.excerpt import clip, clip_redacted, last_lines
 from eunoe.apps.tickets.leak_guard import LeakGuard
 from eunoe.apps.tickets.memory import TicketMemory
-from eunoe.apps.tickets.program import NO_OUTPUT
-from eunoe.apps.tickets.redaction import redact
+from eunoe.apps.tickets.redaction import clip, clip_redacted, last_lines, redact
 from eunoe.apps.tickets.run_folder import RunFolder
 from eunoe.apps.tickets.state import RunOutcome, RunState, Step, timestamp
 from eunoe.apps.tickets.ticket import Ticket, as_sentence
-from eunoe.apps.tickets.work import NOT_SEEN, NOTHING, Changes, Work
-from eunoe.apps.tickets.work_folder import WorkFolder
-from eunoe.apps.tickets.worker import Worker
+from eunoe.apps.tickets.work import NOT_SEEN, NOTHING, Changes, Work, WorkFolder
+from eunoe.apps.tickets.worker import NO_OUTPUT, Check, Worker, summarize_failure
 from eunoe.errors import EunoeError, InputError, LlmError
 from eunoe.model.scope import Scope
 from eunoe.text.normalize import one_line, replace_surrogates

@@ -3,29 +3,95 @@
 import json
 import os
 import re
-import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from itertools import chain, count
 from pathlib import Path
 from typing import Final
 
-from eunoe.apps.tickets.run_log import render_log
-from eunoe.apps.tickets.state import RunOutcome, RunState
+from eunoe.apps.tickets.director import memory_lines
+from eunoe.apps.tickets.state import DirectorUsage, RunOutcome, RunState, Step
 from eunoe.errors import ConflictError, InputError, NotFoundError
+from eunoe.files import locked, write_file
 from eunoe.text.normalize import fingerprint
 
-if sys.platform != "win32":
-    import fcntl
+_BACKTICKS: Final = re.compile(r"`{3,}")
+_NO_LIMIT_TOKENS: Final = 10**9
+
+
+def render_log(state: RunState) -> str:
+    """Return the whole page."""
+    steps = (line for number, step in enumerate(state.steps, 1) for line in _step_lines(number, step))
+    return "\n".join([*_head_lines(state), *steps, *_end_lines(state)]) + "\n"
+
+
+def _head_lines(state: RunState) -> Iterator[str]:
+    ticket = state.ticket
+    yield f"# {ticket.title}\n"
+    yield f"- ticket: {ticket.id}, run {state.run}"
+    yield f"- project: {ticket.project}"
+    yield f"- worker: {state.worker}"
+    yield f"- director: {state.model}"
+    yield f"- began: {state.began}"
+    yield f"- outcome: {state.outcome}" + (f": {_join_lines(state.reason)}" if state.reason else "")
+    yield from (f"- note: {_join_lines(note)}" for note in state.notes)
+    if ticket.description:
+        yield f"\n{_fence(ticket.description)}"
+
+
+def _step_lines(number: int, step: Step) -> Iterator[str]:
+    yield f"\n## Turn {number}, {step.began}\n"
+    memories = "\n".join(memory_lines(step.recalled, _NO_LIMIT_TOKENS, _NO_LIMIT_TOKENS))
+    yield f"Memories invoked:\n\n{_fence(memories)}\n" if memories else "Memories invoked: none\n"
+    if step.decided:
+        yield f"**Director**: {'complete' if step.complete else 'goes on'}. {_join_lines(step.summary)}\n"
+    yield from (f"> {_join_lines(note)}\n" for note in step.notes)
+    if step.prompt:
+        yield f"**Prompt**\n\n{_fence(step.prompt)}\n"
+    if step.check:
+        yield f"**Check**\n\n{_fence(step.check)}\n"
+    if step.answer is not None:
+        cost = f", cost {step.worker_cost:.4f}" if step.worker_cost else ""
+        heading = f"**{'Failure' if step.failed else 'Answer'}** ({step.seconds:.1f} s{cost})"
+        yield f"{heading}\n\n{_fence(step.answer)}\n"
+    if step.result:
+        yield f"**Found in the folder**\n\n{_fence(step.result)}\n"
+    yield f"Director: {_usage_text(step.usage)}"
+
+
+def _end_lines(state: RunState) -> Iterator[str]:
+    if state.outcome == "running":
+        return
+    yield f"\n## {state.outcome.capitalize()}, {state.ended}\n"
+    yield from filter(None, (state.reason, state.summary, state.evidence))
+    worker_cost = sum(step.worker_cost for step in state.steps)
+    cost = f"; worker: cost {worker_cost:.4f}" if worker_cost else ""
+    yield f"\n{len(state.turns)} turns; director: {_usage_text(state.usage)}{cost}"
+    yield f"\nRemembered as: {', '.join(state.memories) or 'nothing'}"
+    if state.memory_failures:
+        yield f"\nMemory failed {state.memory_failures} times."
+
+
+def _usage_text(usage: DirectorUsage) -> str:
+    tokens = f"{usage.input_tokens:,} tokens read, {usage.output_tokens:,} written"
+    return f"{usage.calls} calls, {tokens}, {usage.seconds:.1f} s, cost {usage.cost:.4f}"
+
+
+def _fence(text: str) -> str:
+    longest = max(map(len, _BACKTICKS.findall(text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def _join_lines(text: str) -> str:
+    return " ".join(text.split())
+
 
 _STATE_FILE: Final = "state.json"
 _DAMAGED_FILE: Final = "state.damaged.json"
 _LOCK_FILE: Final = ".lock"
-_LOCK_ATTEMPTS: Final = 3
-"""Whoever only looks whether a ticket is locked holds the lock for a moment, too."""
-_LOCK_WAIT_SECONDS: Final = 0.02
+_LOCK_SECONDS: Final = 0.05
 _SAFE_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 _LOG_FILE: Final = re.compile(r"run-(\d{1,9})\.md")
 _OWN_FILE: Final = re.compile(r"state(?:\.damaged)?\.json|run-\d{1,9}\.md|\.(?:state\.json|run-\d{1,9}\.md)\..*")
@@ -87,13 +153,13 @@ class RunFolder:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         log = folder / f"run-{state.run:03}.md"
         state.log = str(log)
-        _write(folder / _STATE_FILE, json.dumps(asdict(state), indent=1))
-        _write(log, render_log(state))
+        write_file(folder / _STATE_FILE, json.dumps(asdict(state), indent=1).encode())
+        write_file(log, render_log(state).encode("utf-8", "replace"))
 
     def rewrite(self, path: Path, text: str) -> None:
         """Write one file of a ticket anew, whole or not at all."""
         with _lock(path.parent, path.parent.name):
-            _write(path, text)
+            write_file(path, text.encode("utf-8", "replace"))
 
     def remove_drafts(self, path: Path) -> None:
         """Remove what killed processes were writing beside a file of a ticket."""
@@ -119,9 +185,13 @@ class RunFolder:
         if state.outcome != "running":
             return state.outcome
         lock = self.ticket_folder(state.ticket.project, state.ticket.id) / _LOCK_FILE
-        with suppress(OSError), lock.open("rb") as file:
-            return "interrupted" if _try_lock(file.fileno(), shared=True) else "running"
-        return "interrupted"
+        if not lock.exists():
+            return "interrupted"
+        try:
+            with locked(lock, shared=True):
+                return "interrupted"
+        except ConflictError:
+            return "running"
 
     def outcome_of(self, project: str, ticket: str) -> str:
         """Return how the last run of a ticket ended; nothing if there is none, or its state is damaged."""
@@ -155,13 +225,11 @@ def folder_name(name: str) -> str:
 
 @contextmanager
 def _lock(folder: Path, ticket: str) -> Iterator[None]:
-    with (folder / _LOCK_FILE).open("ab") as file:
-        for _ in range(_LOCK_ATTEMPTS):
-            if _try_lock(file.fileno()):
-                break
-            time.sleep(_LOCK_WAIT_SECONDS)
-        else:
-            raise ConflictError(f"the ticket {ticket} is being worked on by another process")
+    with ExitStack() as stack:
+        try:  # whoever only looks whether a ticket is locked holds the lock for a moment, too
+            stack.enter_context(locked(folder / _LOCK_FILE, timeout=_LOCK_SECONDS))
+        except ConflictError:
+            raise ConflictError(f"the ticket {ticket} is being worked on by another process") from None
         for draft in (*folder.glob(f".{_STATE_FILE}.*"), *folder.glob(".run-*")):  # what a killed process was writing
             draft.unlink(missing_ok=True)
         yield
@@ -178,28 +246,3 @@ def _load(path: Path) -> RunState:
         raise InputError(
             f"{path} is not the state of a ticket ({type(error).__name__}): `eunoe ticket revert` sets it aside"
         ) from None
-
-
-def _write(path: Path, text: str) -> None:
-    draft = path.with_name(f".{path.name}.draft")  # only who holds the ticket writes, so that one name is enough
-    try:
-        draft.touch(mode=0o600)
-        with draft.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    except BaseException:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
-        raise
-
-
-def _try_lock(descriptor: int, *, shared: bool = False) -> bool:
-    if sys.platform == "win32":  # two processes may drive one ticket there
-        return True
-    try:
-        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

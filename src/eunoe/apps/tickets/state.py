@@ -4,14 +4,57 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
-from typing import Any, Literal, Self
+from dataclasses import astuple, dataclass, field, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
-from eunoe.apps.tickets.program import NO_OUTPUT
 from eunoe.apps.tickets.ticket import Ticket
-from eunoe.apps.tickets.typed import read_typed
 from eunoe.apps.tickets.work import Work
+from eunoe.apps.tickets.worker import NO_OUTPUT
 from eunoe.model.arguments import utc_now
+
+T = TypeVar("T")
+_SCALARS: Final[Mapping[Any, tuple[type, ...]]] = {
+    str: (str,),
+    bool: (bool,),
+    int: (int,),
+    float: (int, float),
+    NoneType: (NoneType,),
+}
+
+
+def read_typed(kind: type[T], fields: Any) -> T:
+    """Return a dataclass with these fields; raise TypeError or ValueError for a value that is not of its type.
+
+    >>> from eunoe.apps.tickets.ticket import Ticket
+    >>> read_typed(Ticket, {"id": "login", "title": "Fix the login"}).title
+    'Fix the login'
+    >>> read_typed(Ticket, {"id": "login", "title": None})
+    Traceback (most recent call last):
+    TypeError: title is not of type str
+    """
+    if not isinstance(fields, dict):
+        raise TypeError(f"{kind.__name__} is no object")
+    hints = get_type_hints(kind)
+    return kind(**{name: _read(name, hints.get(name, NoneType), value) for name, value in fields.items()})
+
+
+def _read(name: str, hint: Any, value: Any) -> Any:
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is UnionType:
+        return None if value is None and NoneType in parts else _read(name, parts[0], value)
+    if origin is Literal and isinstance(value, str) and value in parts:
+        return value
+    if origin is list and isinstance(value, list):
+        return [_read(name, parts[0], item) for item in value]
+    if origin is dict and isinstance(value, dict):
+        return {key: _read(name, parts[1], item) for key, item in value.items()}
+    if is_dataclass(hint) and isinstance(hint, type):
+        return read_typed(hint, value)
+    if type(value) in _SCALARS.get(hint, ()):
+        return value
+    raise TypeError(f"{name} is not of type {getattr(hint, '__name__', hint)}")
+
 
 RunOutcome = Literal["running", "completed", "failed", "cancelled", "reverted", "interrupted"]
 """A run that is neither ended nor worked on is interrupted; it can be taken up."""

@@ -3,13 +3,11 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from eunoe.apps.wiki.memory_model import MemoryType, WikiMemory
-from eunoe.apps.wiki.repository import WikiMemoryRepository
-from eunoe.apps.wiki.service import WikiMemoryService
+from eunoe.apps.wiki.memory import MemoryType, WikiMemory, WikiMemoryRepository, WikiMemoryService
 
 if TYPE_CHECKING:
     from eunoe.apps.wiki.agents import create_page_agent, create_structure_agent
-    from eunoe.apps.wiki.middleware import WIKI_MEMORY_SYSTEM_PROMPT, WikiMemoryMiddleware
+    from eunoe.apps.wiki.tools import WIKI_MEMORY_SYSTEM_PROMPT, WikiMemoryMiddleware
     from eunoe.apps.wiki.workflow import WikiReport, generate_wiki
 
 __all__ = [
@@ -28,8 +26,8 @@ __all__ = [
 _HOMES = {
     "create_page_agent": "agents",
     "create_structure_agent": "agents",
-    "WIKI_MEMORY_SYSTEM_PROMPT": "middleware",
-    "WikiMemoryMiddleware": "middleware",
+    "WIKI_MEMORY_SYSTEM_PROMPT": "tools",
+    "WikiMemoryMiddleware": "tools",
     "WikiReport": "workflow",
     "generate_wiki": "workflow",
 }

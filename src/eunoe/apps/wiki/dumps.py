@@ -10,12 +10,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from eunoe.apps.wiki.atoms import atom_items, merge_memories
-from eunoe.apps.wiki.git import plain_path
-from eunoe.apps.wiki.memory_model import MemoryType, WikiMemory, repository_scope
+from eunoe.apps.wiki.files import plain_path
+from eunoe.apps.wiki.memory import MemoryType, WikiMemory, atom_items, merge_memories, repository_scope
 from eunoe.errors import InputError
+from eunoe.hosts.common import Problems
 from eunoe.hosts.mongo_export import object_id_time, read_time, read_values, unwrap
-from eunoe.hosts.problems import Problems
 from eunoe.memory import Memory
 from eunoe.model.arguments import as_list, check_names, check_text
 

@@ -14,18 +14,22 @@ from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, TypedDict
 from uuid import UUID
 
-from eunoe.apps.wiki.agents import Agent, create_page_agent, create_structure_agent, page_of, structure_of
-from eunoe.apps.wiki.chat_model import load_chat_model
-from eunoe.apps.wiki.git import default_repository_id
+from eunoe.apps.wiki.agents import (
+    Agent,
+    WikiPage,
+    WikiStructure,
+    create_page_agent,
+    create_structure_agent,
+    load_chat_model,
+    page_message,
+    page_of,
+    structure_message,
+    structure_of,
+)
+from eunoe.apps.wiki.files import RepositoryFiles, default_repository_id
 from eunoe.apps.wiki.locks import locked_repository
-from eunoe.apps.wiki.memory_model import parse_repository_id
-from eunoe.apps.wiki.output import OutputFolder
-from eunoe.apps.wiki.page_text import LinkTargets, render_index, render_page
-from eunoe.apps.wiki.prompts import page_message, structure_message
-from eunoe.apps.wiki.repository import WikiMemoryRepository
-from eunoe.apps.wiki.repository_files import RepositoryFiles
-from eunoe.apps.wiki.service import WikiMemoryService
-from eunoe.apps.wiki.structure import WikiPage, WikiStructure
+from eunoe.apps.wiki.memory import WikiMemoryRepository, WikiMemoryService, parse_repository_id
+from eunoe.apps.wiki.pages import LinkTargets, OutputFolder, render_index, render_page
 from eunoe.errors import EunoeError, InputError, LlmError, MissingPackageError, StoreError
 from eunoe.hosts.langchain.final_text import is_page
 from eunoe.memory import AsyncMemory, Memory

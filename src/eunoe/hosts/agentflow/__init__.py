@@ -1,17 +1,31 @@
-"""Agentflow, as 10xgraph or as 10xscale-agentflow, with this memory."""
+"""Agentflow, which is 10xgraph, with this memory."""
 
-from eunoe.hosts.agentflow.callbacks import MemoryRetrievalCallback, MemoryStorageCallback
-from eunoe.hosts.agentflow.configuration import configure_memory
-from eunoe.hosts.agentflow.extractors import (
+from eunoe.errors import MissingPackageError
+
+try:
+    import tenxgraph.storage.store  # noqa: F401
+except ImportError as error:
+    raise MissingPackageError(
+        "eunoe.hosts.agentflow needs Agentflow on Python 3.12 or later: pip install 'eunoe[agentflow]'"
+    ) from error
+
+from eunoe.hosts.agentflow.callbacks import (
+    MemoryAwareMixin,
+    MemoryRetrievalCallback,
+    MemoryStorageCallback,
+    configure_memory,
+)
+from eunoe.hosts.agentflow.extraction import (
     FACT_EXTRACTION_PROMPT,
     ExtractiveExtractor,
+    ExtractiveSummarizer,
     FactExtractor,
     LLMExtractor,
+    LLMSummarizer,
+    Summarizer,
 )
 from eunoe.hosts.agentflow.manager import MemoryManager
-from eunoe.hosts.agentflow.mixin import MemoryAwareMixin
 from eunoe.hosts.agentflow.store import EunoeStore, UnknownMemoryError
-from eunoe.hosts.agentflow.summarizers import ExtractiveSummarizer, LLMSummarizer, Summarizer
 
 __all__ = [
     "FACT_EXTRACTION_PROMPT",

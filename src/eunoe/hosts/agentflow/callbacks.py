@@ -1,4 +1,4 @@
-"""Memory without a line of code in the nodes: callbacks that recall before a node runs, and store what it answered."""
+"""Memory without a line of code in the nodes: callbacks and a mixin that recall before, and store the answer after."""
 
 import asyncio
 import logging
@@ -6,24 +6,32 @@ from collections.abc import Collection, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
-from eunoe.hosts.agentflow.formatting import with_memories, without_memories
-from eunoe.hosts.agentflow.framework import (
-    END,
-    START,
+from injectq import InjectQ
+from tenxgraph.core.state import AgentState, Message
+from tenxgraph.runtime.adapters.llm.model_response_converter import ModelResponseConverter
+from tenxgraph.storage.store.base_store import BaseStore
+from tenxgraph.storage.store.store_schema import MemorySearchResult
+from tenxgraph.utils.callbacks import (
     AfterInvokeCallback,
-    AgentState,
     BeforeInvokeCallback,
     CallbackContext,
     CallbackManager,
-    Command,
     GraphLifecycleContext,
     GraphLifecycleHook,
     InvocationType,
-    Message,
-    ModelResponseConverter,
 )
-from eunoe.hosts.agentflow.manager import MemoryManager
-from eunoe.hosts.agentflow.turn_cache import TurnCache
+from tenxgraph.utils.command import Command
+from tenxgraph.utils.constants import END, START
+
+from eunoe.errors import InputError
+from eunoe.hosts.agentflow.manager import (
+    MemoryManager,
+    TurnCache,
+    format_memories,
+    last_user_message,
+    with_memories,
+    without_memories,
+)
 
 _log = logging.getLogger("eunoe")
 
@@ -43,11 +51,32 @@ class _View(NamedTuple):
 
 _view: ContextVar[_View | None] = ContextVar("eunoe_agentflow_view", default=None)
 """The view of the node that runs in this context; nodes of other runs have contexts of their own."""
-
-
 _managers: Final = TurnCache[MemoryManager]()
 """The manager of each run. Agentflow calls the callbacks of the graph that was built last, whichever runs; what belongs
 to a graph for sure is told when its run starts."""
+
+
+def configure_memory(
+    container: InjectQ,
+    store: BaseStore | None,
+    auto_retrieve: bool = True,
+    auto_store: bool = True,
+    relevance_threshold: float = 0.7,
+    max_memories: int = 5,
+    **options: Any,
+) -> MemoryManager:
+    """Bind a store and a manager in a container, and give the manager. `options` are those of `MemoryManager`.
+
+    Use what this gives in nodes and callbacks. `Inject[MemoryManager]` finds the container that was activated last:
+    with two graphs in a process, that is the other one's.
+    """
+    if container is None:
+        raise InputError("container is None: pass an InjectQ, such as InjectQ.get_instance()")
+    manager = MemoryManager(store, auto_retrieve, auto_store, relevance_threshold, max_memories, **options)
+    if store is not None:
+        container.bind_instance(BaseStore, store, allow_concrete=True)
+    container.bind_instance(MemoryManager, manager, allow_concrete=True)
+    return manager
 
 
 class MemoryRetrievalCallback(BeforeInvokeCallback[Any, Any], GraphLifecycleHook[AgentState]):
@@ -75,15 +104,14 @@ class MemoryRetrievalCallback(BeforeInvokeCallback[Any, Any], GraphLifecycleHook
     async def __call__(self, context: CallbackContext, input_data: Any) -> Any:
         _view.set(None)
         config, name = _config(context), _name_of_state(input_data)
-        manager = self._manager_of(config)
+        manager = _managers.get((str(config.get("run_id")),), None if self._is_hook else self.memory_manager)
         if name is None or context.node_name in (START, END) or manager is None or not manager.auto_retrieve:
             return input_data
         original = input_data[name]
         memories = await manager.retrieve_for_turn(original, config)
         if not memories:
             return input_data
-        text = manager.format_memories(memories)
-        summary = with_memories(original.context_summary, text)
+        summary = with_memories(original.context_summary, manager.format_memories(memories))
         shown = original.model_copy(update={"context_summary": summary})
         _view.set(_View(shown, original, summary))
         return {**input_data, name: shown}
@@ -93,14 +121,14 @@ class MemoryRetrievalCallback(BeforeInvokeCallback[Any, Any], GraphLifecycleHook
         view, name = _view.get(), _name_of_state(input_data)
         if view is None or name is None or input_data[name] is not view.shown:
             return output_data
-        _copy_changes(view)
+        shown, original, _ = view
+        for field in type(original).model_fields:
+            value = view.summary_after(shown) if field == "context_summary" else getattr(shown, field)
+            if value is not getattr(original, field) and value != getattr(original, field):
+                setattr(original, field, value)
         for state in _states_in(output_data):
             state.context_summary = view.summary_after(state)
         return output_data
-
-    def _manager_of(self, config: Mapping[str, Any]) -> MemoryManager | None:
-        """The manager of the graph that runs; None if that graph has none."""
-        return _managers.get((str(config.get("run_id")),), None if self._is_hook else self.memory_manager)
 
 
 class MemoryStorageCallback(AfterInvokeCallback[Any, Any], GraphLifecycleHook[AgentState]):
@@ -133,42 +161,92 @@ class MemoryStorageCallback(AfterInvokeCallback[Any, Any], GraphLifecycleHook[Ag
 
     async def __call__(self, context: CallbackContext, input_data: Any, output_data: Any) -> Any:
         """Do the same as a plain callback after a node. Answers that are streamed only the hook sees."""
-        name = _name_of_state(input_data)
-        if name is not None:
-            config = _config(context)
-            output_data = await _as_message(output_data, config)
-            await self._store(context.node_name, config, [*input_data[name].context, *_messages_in(output_data)])
+        name, config = _name_of_state(input_data), _config(context)
+        if name is None:
+            return output_data
+        # An answer becomes the message that Agentflow would make of it, so that it has its id already.
+        if isinstance(output_data, str):
+            output_data = Message.text_message(output_data, role="assistant")
+        elif isinstance(output_data, ModelResponseConverter) and not config.get("is_stream"):
+            output_data = await output_data.invoke()
+        await self._store(context.node_name, config, [*input_data[name].context, *_messages_in(output_data)])
         return output_data
 
     async def _store(self, node_name: str, config: Mapping[str, Any], messages: list[Message]) -> None:
+        """Store what the user said last, and the last answer after it that is more than a call of a tool."""
         if not self.memory_manager.auto_store or (self.store_nodes is not None and node_name not in self.store_nodes):
             return
-        question, answer = find_interaction(messages)
-        if question is None or answer is None:
-            return
+        question = answer = None
+        for message in messages:
+            if message.role == "user":
+                question, answer = message, None
+            elif message.role == "assistant" and not message.tools_calls and message.text().strip():
+                answer = message
         run = (str(config.get("run_id")),)
-        if run in self._slow_runs:  # not every node of a run is to wait for a store that hangs
+        if question is None or answer is None or run in self._slow_runs:
             return
         try:
             async with asyncio.timeout(self.memory_manager.timeout_seconds):
                 await self.memory_manager.store_interaction(config, question, answer)
         except Exception as error:
             if isinstance(error, TimeoutError) and config.get("run_id"):
-                self._slow_runs.keep(run, True)
+                self._slow_runs.keep(run, True)  # not every node of a run is to wait for a store that hangs
             _log.warning("an interaction could not be stored: %s", type(error).__name__)
 
 
-def find_interaction(messages: list[Message]) -> tuple[Message | None, Message | None]:
-    """What the user said last, and the last answer after it that is more than a call of a tool."""
-    places = [place for place, message in enumerate(messages) if message.role == "user"]
-    if not places:
-        return None, None
-    answers = [message for message in messages[places[-1] + 1 :] if _is_answer(message)]
-    return messages[places[-1]], answers[-1] if answers else None
+class MemoryAwareMixin:
+    """Gives an agent a memory: put it before the class of the agent.
+
+    ```python
+    class Assistant(MemoryAwareMixin, Agent): ...
+
+    agent = Assistant(model="gpt-4o", memory_manager=manager)
+    ```
+
+    The model reads the memories after the summary of the conversation. They are not part of the state that is kept.
+    """
+
+    memory_manager: MemoryManager | None = None
+
+    def __init__(self, *args: Any, memory_manager: MemoryManager | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if memory_manager is not None:
+            self.memory_manager = memory_manager
+        if self.memory_manager is None:
+            _log.warning("%s has no memory_manager: it recalls nothing and stores nothing", type(self).__name__)
+
+    async def execute(self, state: AgentState, config: dict[str, Any]) -> Any:
+        """Run the agent on a copy of the state that holds the memories."""
+        manager = self.memory_manager
+        if manager is not None and manager.auto_retrieve:
+            # The summary becomes a message of its own, which is not formatted: braces stay as they are.
+            state = _with(state, await manager.retrieve_for_turn(state, config), double_braces=False)
+        return await super().execute(state, config)  # type: ignore[misc]
+
+    async def with_memory_context(
+        self, state: AgentState, config: dict[str, Any]
+    ) -> tuple[AgentState, list[MemorySearchResult]]:
+        """A copy of the state with the memories that fit what the user said last, and these memories."""
+        message = last_user_message(state)
+        if self.memory_manager is None or message is None:
+            return state, []
+        memories = await self.memory_manager.retrieve_context(config, message.text())
+        return _with(state, memories, double_braces=True), memories
+
+    async def store_interaction_memory(
+        self, state: AgentState, config: dict[str, Any], user_msg: Message, assistant_msg: Message
+    ) -> str:
+        """Store what was said and answered. Gives the id of the memory, or "" without a store."""
+        if self.memory_manager is None:
+            return ""
+        return await self.memory_manager.store_interaction(config, user_msg, assistant_msg)
 
 
-def _is_answer(message: Message) -> bool:
-    return message.role == "assistant" and not message.tools_calls and bool(message.text().strip())
+def _with(state: AgentState, memories: list[MemorySearchResult], *, double_braces: bool) -> AgentState:
+    if not memories:
+        return state
+    text = format_memories(memories, double_braces=double_braces)
+    return state.model_copy(update={"context_summary": with_memories(state.context_summary, text)})
 
 
 def _config(context: CallbackContext) -> Mapping[str, Any]:
@@ -185,8 +263,7 @@ def _name_of_state(input_data: Any) -> str | None:
 
 def _states_in(output: Any) -> Iterator[AgentState]:
     """The states that a node returned: one itself, in a command, or in what an agent returns."""
-    parts = [output.update, output.state] if isinstance(output, Command) else [output]
-    for part in parts:
+    for part in [output.update, output.state] if isinstance(output, Command) else [output]:
         if isinstance(part, AgentState):
             yield part
         elif isinstance(part, Mapping) and isinstance(part.get("state"), AgentState):
@@ -199,21 +276,3 @@ def _messages_in(output: Any) -> list[Message]:
         return list(state.context)
     parts = output.update if isinstance(output, Command) else output
     return [part for part in (parts if isinstance(parts, list) else [parts]) if isinstance(part, Message)]
-
-
-async def _as_message(output: Any, config: Mapping[str, Any]) -> Any:
-    """An answer as the message that Agentflow would make of it, so that it has its id already."""
-    if isinstance(output, str):
-        return Message.text_message(output, role="assistant")
-    if isinstance(output, ModelResponseConverter) and not config.get("is_stream"):
-        return await output.invoke()
-    return output
-
-
-def _copy_changes(view: _View) -> None:
-    """Set in the original what the node set in the state that it was shown."""
-    shown, original, _ = view
-    for name in type(original).model_fields:
-        value = view.summary_after(shown) if name == "context_summary" else getattr(shown, name)
-        if value is not getattr(original, name) and value != getattr(original, name):
-            setattr(original, name, value)

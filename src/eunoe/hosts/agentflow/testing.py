@@ -10,18 +10,13 @@ from uuid import uuid4
 
 import pytest
 from injectq import InjectQ
+from tenxgraph.core.state import Message
+from tenxgraph.storage.store.base_store import BaseStore
+from tenxgraph.storage.store.store_schema import MemorySearchResult, MemoryType
 
-from eunoe.form.content_words import content_words
-from eunoe.hosts.agentflow.configuration import configure_memory
-from eunoe.hosts.agentflow.framework import (
-    BaseStore,
-    DistanceMetric,
-    MemorySearchResult,
-    MemoryType,
-    Message,
-    RetrievalStrategy,
-)
-from eunoe.hosts.agentflow.own_config import is_own, own_config
+from eunoe.form.evidence import content_words
+from eunoe.hosts.agentflow.callbacks import configure_memory
+from eunoe.hosts.agentflow.manager import is_own, own_config
 from eunoe.text.normalize import fold
 
 
@@ -77,7 +72,7 @@ class MockStore(BaseStore):
         )
         return memory_id
 
-    async def asearch(
+    async def asearch(  # type: ignore[override]  # how it ranks and what it costs is nothing to it
         self,
         config: dict[str, Any],
         query: str,
@@ -86,14 +81,14 @@ class MockStore(BaseStore):
         limit: int = 10,
         score_threshold: float | None = None,
         filters: dict[str, Any] | None = None,
-        retrieval_strategy: RetrievalStrategy = RetrievalStrategy.SIMILARITY,
-        distance_metric: DistanceMetric = DistanceMetric.COSINE,
-        max_tokens: int = 4000,
         **kwargs: Any,
     ) -> list[MemorySearchResult]:
         own = _owner(config)
         if self._search_results is not None:
-            return [_with_owner(own, result) for result in self._search_results][:limit]
+            # What a test made up is that user's own, unless it says whose it is.
+            owner = {"user_id": str(own["user_id"]), "thread_id": own.get("thread_id")}
+            given = self._search_results[:limit]
+            return [each.model_copy(update={n: getattr(each, n) or owner[n] for n in owner}) for each in given]
         wanted = {**(filters or {}), **({"category": category} if category else {})}
         hits = [
             memory.model_copy(update={"score": score})
@@ -168,12 +163,6 @@ def word_score(query: str, text: str) -> float:
 def _owner(config: Mapping[str, Any]) -> dict[str, Any]:
     """The config's user, and the thread where it names one."""
     return own_config(config, "thread" if config.get("thread_id") else "user")
-
-
-def _with_owner(own: Mapping[str, Any], result: MemorySearchResult) -> MemorySearchResult:
-    """A result that was made up by a test, as that user's own unless it says whose it is."""
-    thread = result.thread_id or own.get("thread_id")
-    return result.model_copy(update={"user_id": result.user_id or str(own["user_id"]), "thread_id": thread})
 
 
 def _text(content: str | Message) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from eunoe.errors import InputError, MissingPackageError
 from eunoe.hosts.chats.conversation import Conversation
 from eunoe.hosts.chats.plain import read_message
-from eunoe.hosts.problems import Problems
+from eunoe.hosts.common import Problems
 
 try:
     from langchain_core.messages import BaseMessage, RemoveMessage

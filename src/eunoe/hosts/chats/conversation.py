@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from eunoe.hosts.problems import Problems
+from eunoe.hosts.common import Problems
 from eunoe.model.arguments import parse_time
 from eunoe.model.message import parse_message
 from eunoe.text.normalize import fingerprint, one_line, replace_surrogates

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from eunoe.errors import InputError
 from eunoe.hosts.chats.conversation import Conversation
 from eunoe.hosts.chats.plain import read_message
-from eunoe.hosts.problems import Problems
+from eunoe.hosts.common import Problems
 
 _HEADER: Final = b"SQLite format 3\x00"
 
@@ -107,7 +107,7 @@ def _parse(text: object) -> Mapping[str, Any]:
 
 
 def _read_langgraph(connection: sqlite3.Connection, table: str, problems: Problems) -> Iterator[Conversation]:
-    from eunoe.hosts.chats.checkpoints import read_threads  # with it comes LangGraph
+    from eunoe.hosts.chats.checkpoints import read_threads
 
     query = f"SELECT thread_id, type, checkpoint, metadata FROM {table} WHERE checkpoint_ns = '' "
     yield from read_threads(connection.execute(f"{query} ORDER BY thread_id, checkpoint_id"), problems)

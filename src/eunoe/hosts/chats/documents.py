@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from eunoe.errors import InputError
-from eunoe.hosts.problems import Problems
+from eunoe.hosts.common import Problems
 
 _NAMES: Final = ("conversations.json", "conversations-*.json")
 """The files of an export that hold conversations."""

@@ -11,7 +11,7 @@ from typing import Any
 from eunoe.errors import InputError
 from eunoe.hosts.chats.conversation import Conversation
 from eunoe.hosts.chats.recognition import ChatFile
-from eunoe.hosts.problems import Problems
+from eunoe.hosts.common import Problems
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope, ScopeLike
 

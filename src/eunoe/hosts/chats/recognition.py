@@ -14,7 +14,7 @@ from eunoe.hosts.chats.conversation import Conversation, clean_conversation
 from eunoe.hosts.chats.databases import find_table, is_database, read_table
 from eunoe.hosts.chats.documents import Document, read_documents
 from eunoe.hosts.chats.plain import group_messages, is_conversation, is_message, read_conversation
-from eunoe.hosts.problems import ODD_DATA, Problems
+from eunoe.hosts.common import ODD_DATA, Problems
 from eunoe.model.arguments import check_path
 
 FORMATS: Final = (

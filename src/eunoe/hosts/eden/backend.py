@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal
 
 from eunoe.errors import InputError
-from eunoe.hosts.default_store import default_memory
+from eunoe.hosts.common import default_memory
 from eunoe.hosts.eden.migration import AGENT_SHARD
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.arguments import RecipeName, as_list, check_choices, check_count

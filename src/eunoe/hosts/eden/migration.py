@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from eunoe.errors import InputError
+from eunoe.hosts.common import Problems
 from eunoe.hosts.mongo_export import object_id_time, read_time, read_values, unwrap
-from eunoe.hosts.problems import Problems
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.arguments import AtomKind, check_text, utc_now
 from eunoe.model.atom import parse_atom, source_name

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from eunoe.llm import Llm, Prompt, PromptTooLongError
-from eunoe.text.markup import escape_xml
+from eunoe.text.normalize import escape_xml
 
 OPERATION: Final = "answer"
 """What calls of models are counted under."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from eunoe.apps.projects import ProjectMemory, ProjectName
-from eunoe.apps.projects.hipporag_folders import (
+from eunoe.apps.projects.settings import (
     CHUNK_FILES,
     METADATA_FILES,
     OPENIE_FILES,
@@ -23,8 +23,8 @@ from eunoe.apps.projects.hipporag_folders import (
     project_folders,
 )
 from eunoe.errors import InputError
+from eunoe.hosts.common import Problems
 from eunoe.hosts.hipporag.chunks import CHUNK, keep_described
-from eunoe.hosts.problems import Problems
 from eunoe.model.arguments import check_text
 from eunoe.model.scope import Scope
 from eunoe.text.normalize import replace_surrogates

@@ -12,8 +12,7 @@ from eunoe.embed.adapters import CheckedEmbedder
 from eunoe.errors import InputError, LlmError
 from eunoe.hosts.hipporag.answers import OPERATION
 from eunoe.llm import Prompt, Reply
-from eunoe.llm.contract import AnswerError
-from eunoe.llm.endings import refusal_error
+from eunoe.llm.contract import AnswerError, refusal_error
 from eunoe.model.arguments import show
 
 _COUNTS: Final = ("prompt_tokens", "completion_tokens")

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from eunoe.apps.projects import ProjectMemory
-from eunoe.apps.projects.project_memory import open_memory
+from eunoe.apps.projects.memory import open_memory
 from eunoe.errors import InputError, LlmError
 from eunoe.hosts.hipporag.answers import ask_question
 from eunoe.hosts.hipporag.chunks import CHUNK, Chunk, described_by, keep_described, read_chunks

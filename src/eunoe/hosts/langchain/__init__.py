@@ -8,6 +8,6 @@ except ImportError as error:
     raise MissingPackageError("eunoe.hosts.langchain needs LangChain: pip install 'eunoe[langchain]'") from error
 
 from eunoe.hosts.langchain.middleware import MemoryMiddleware
-from eunoe.hosts.langchain.state import MemoryState
+from eunoe.hosts.langchain.runs import MemoryState
 
 __all__ = ["MemoryMiddleware", "MemoryState"]

@@ -64,10 +64,15 @@ def final_text_update(state: Mapping[str, Any], tools: Collection[str]) -> list[
     pages = [message for message in texts if is_page(message.text)]
     answer = pages[-1] if pages else max(texts, key=lambda message: len(message.text))
     if not pages and not _tells_of_a_write(reply.text, known):
-        if not _is_long(answer.text) or len(answer.text) <= len(reply.text):
+        is_long = len(answer.text) >= _LONG_CHARACTERS or "\n" in answer.text.strip()
+        if not is_long or len(answer.text) <= len(reply.text):
             return []
         _log.warning("it is not certain which text of a run is its answer: the longer one was kept")
-    return [_without_text(answer), reply.model_copy(update={"content": answer.text})]
+    content: Any = answer.content
+    parts = [] if isinstance(content, str) else content
+    rest = [part for part in parts if not isinstance(part, str) and part.get("type") != "text"]
+    kept = answer.model_copy(update={"content": rest or ""})
+    return [kept, reply.model_copy(update={"content": answer.text})]
 
 
 def is_page(text: str) -> bool:
@@ -77,10 +82,6 @@ def is_page(text: str) -> bool:
     (True, False, False)
     """
     return _PAGE.match(text) is not None and not _tells_of_a_write(text)
-
-
-def _is_long(text: str) -> bool:
-    return len(text) >= _LONG_CHARACTERS or "\n" in text.strip()
 
 
 def _writes_at_end(messages: Sequence[AnyMessage], tools: Collection[str]) -> Sequence[AnyMessage]:
@@ -100,13 +101,3 @@ def _tells_of_a_write(text: str, known: Collection[str] = ()) -> bool:
     words = _words(text)
     telling = {word for word in words if not word.isdecimal()}
     return not words or bool(words & _STORING and telling <= _STORING | _PLAIN | set(known))
-
-
-def _without_text(message: AIMessage) -> AIMessage:
-    content: Any = message.content
-    rest = [] if isinstance(content, str) else [part for part in content if not _is_text(part)]
-    return message.model_copy(update={"content": rest or ""})
-
-
-def _is_text(part: Any) -> bool:
-    return isinstance(part, str) or part.get("type") == "text"

@@ -4,34 +4,79 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from threading import Lock
+from time import monotonic
+from typing import Any, Final, Literal
+from uuid import uuid4
 
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
 from langchain.tools.tool_node import ToolCallRequest
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from eunoe.errors import AccessError, InputError, ScopeError
-from eunoe.hosts.default_store import default_memory
+from eunoe.hosts.common import blocking
 from eunoe.hosts.langchain.deadline import Deadline
 from eunoe.hosts.langchain.final_text import final_text_update
-from eunoe.hosts.langchain.injection import MODES, Mode, with_memory
-from eunoe.hosts.langchain.recalled_texts import RecalledTexts
-from eunoe.hosts.langchain.run_log import NO_LOG, last_question, learn, read_messages
-from eunoe.hosts.langchain.run_scope import read_names, run_scope, with_names
-from eunoe.hosts.langchain.state import MemoryState, RunLog, WaitingMessage
+from eunoe.hosts.langchain.runs import (
+    NO_LOG,
+    MemoryState,
+    RunLog,
+    WaitingMessage,
+    last_question,
+    learn,
+    read_messages,
+    read_names,
+    run_scope,
+    with_names,
+)
 from eunoe.hosts.langchain.tools import STORE_TOOL, memory_tools
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.arguments import RecipeName, check_choice, check_count, check_seconds
 from eunoe.model.scope import Scope, ScopeLike
-from eunoe.recall.ranking_recipes import Recipe
+from eunoe.recall.recipes import Recipe
 from eunoe.recall.request import find_recipe
 
+Mode = Literal["message", "system", "tools"]
 ScopeFunction = Callable[[Mapping[str, Any], Any], ScopeLike]
 _Update = dict[str, Any]
 _Result = ToolMessage | Command[Any]
+_MOST_TEXTS: Final = 1000
+_TEXT_SECONDS: Final = 60.0
+"""How long a recalled text counts. Something in it may be forgotten while a run waits for a person."""
 _log = logging.getLogger("eunoe")
+
+
+class RecalledTexts:
+    """What was recalled for the turns under way: outside of agents' states, each under a key that nobody else has.
+
+    A run that breaks off leaves its text behind, so the oldest make room. A run whose text is gone or old recalls
+    again.
+    """
+
+    def __init__(self, most: int = _MOST_TEXTS, seconds: float = _TEXT_SECONDS) -> None:
+        self._most = most
+        self._seconds = seconds
+        self._texts: dict[str, tuple[str, float]] = {}
+        self._lock = Lock()
+
+    def add(self, text: str) -> str:
+        """Take in a text and return its key."""
+        key = uuid4().hex
+        with self._lock:
+            self._texts[key] = text, monotonic() + self._seconds
+            if len(self._texts) > self._most:
+                del self._texts[next(iter(self._texts))]
+        return key
+
+    def get(self, key: str | None) -> str | None:
+        text, end = self._texts.get(key or "", ("", 0.0))
+        return text if monotonic() < end else None
+
+    def remove(self, key: str | None) -> None:
+        with self._lock:
+            self._texts.pop(key or "", None)
 
 
 class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
@@ -84,10 +129,16 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         """
         super().__init__()
         self._memory = memory
-        self._scope_function = _check_scope_function(scope)
-        self._mode: Mode = check_choice(mode, "mode", MODES)
+        if scope is not None and not callable(scope):
+            raise InputError("scope must be a function of state and runtime: whose memory it is, each run says anew")
+        self._scope_function = scope or run_scope
+        self._mode: Mode = check_choice(mode, "mode", ("message", "system", "tools"))
         self._learns = learns
-        self._options = _recall_options(tokens, limit, recipe)
+        self._options: dict[str, Any] = {
+            "tokens": check_count(tokens, "tokens"),
+            "limit": check_count(limit, "limit"),
+            "recipe": find_recipe(recipe),
+        }
         self._reading = Deadline("recall", check_seconds(recall_seconds, "recall_seconds"), finishes=False)
         self._writing = Deadline("learning", check_seconds(learn_seconds, "learn_seconds"), finishes=True)
         self._texts = RecalledTexts()
@@ -100,13 +151,11 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         return "EunoeMemoryMiddleware"
 
     def before_agent(self, state: MemoryState, runtime: Runtime[Any]) -> _Update:
-        state = self._beginning(state)
-        scope = self._scope(state, runtime)
+        state, scope = self._beginning(state, runtime)
         return self._opening(state, scope, self._recall(state, scope))
 
     async def abefore_agent(self, state: MemoryState, runtime: Runtime[Any]) -> _Update:
-        state = self._beginning(state)
-        scope = self._scope(state, runtime)
+        state, scope = self._beginning(state, runtime)
         return self._opening(state, scope, await self._arecall(state, scope))
 
     def wrap_model_call(
@@ -154,9 +203,10 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         update["eunoe_log"]["waiting"] = await self._alearn(update["eunoe_log"]["waiting"])
         return update
 
-    def _beginning(self, state: MemoryState) -> MemoryState:
-        """The state of a run that begins: it knows no names but those of its own input."""
-        return {**state, "eunoe_names": read_names(state)}
+    def _beginning(self, state: MemoryState, runtime: Runtime[Any]) -> tuple[MemoryState, Scope | None]:
+        """The state of a run that begins, which knows no names but those of its own input; and its scope."""
+        state = {**state, "eunoe_names": read_names(state)}
+        return state, self._scope(state, runtime)
 
     def _opening(self, state: Mapping[str, Any], scope: Scope | None, text: str) -> _Update:
         return {
@@ -228,29 +278,15 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         except Exception as error:
             if not self._has_warned:
                 self._has_warned = True
-                _log.warning("memory: a run goes on without memory: %s", _describe_scope_error(error))
+                reason = str(error) if isinstance(error, ScopeError) else type(error).__name__
+                _log.warning("memory: a run goes on without memory: %s", reason)
             return None
 
     def _find_scope(self, state: Mapping[str, Any], runtime: Any) -> Scope:
         return Scope.of(self._scope_function(with_names(state), runtime))
 
     def _open(self) -> Memory:
-        memory = self._memory if self._memory is not None else default_memory()
-        return memory.blocking if isinstance(memory, AsyncMemory) else memory
-
-
-def _check_scope_function(scope: ScopeFunction | None) -> ScopeFunction:
-    if scope is not None and not callable(scope):
-        raise InputError("scope must be a function of state and runtime: whose memory it is, each run says anew")
-    return scope or run_scope
-
-
-def _recall_options(tokens: int, limit: int, recipe: RecipeName | Recipe | int) -> dict[str, Any]:
-    return {
-        "tokens": check_count(tokens, "tokens"),
-        "limit": check_count(limit, "limit"),
-        "recipe": find_recipe(recipe),
-    }
+        return blocking(self._memory)
 
 
 def _with_names(request: ToolCallRequest) -> ToolCallRequest:
@@ -265,13 +301,19 @@ def _without_context(error: Exception) -> str:
 
 def _messages_to_retry(waiting: list[WaitingMessage], error: Exception) -> list[WaitingMessage]:
     """What the next run of the thread has to try again; nothing if this memory may never be written."""
-    _log.warning(
-        "memory: %d messages are not known to be learned: %s",
-        len(waiting),
-        type(error).__name__,
-    )
+    _log.warning("memory: %d messages are not known to be learned: %s", len(waiting), type(error).__name__)
     return [] if isinstance(error, AccessError) else waiting
 
 
-def _describe_scope_error(error: Exception) -> str:
-    return str(error) if isinstance(error, ScopeError) else type(error).__name__
+def with_memory(request: ModelRequest[Any], text: str, mode: Mode) -> ModelRequest[Any]:
+    """The request with recalled text in it: only there, never in the agent's state."""
+    if not text:
+        return request
+    if mode == "system":
+        blocks = request.system_message.content_blocks if request.system_message else []
+        return request.override(system_message=SystemMessage(content_blocks=[*blocks, {"type": "text", "text": text}]))
+    messages = request.messages
+    place = next((at for at in reversed(range(len(messages))) if isinstance(messages[at], HumanMessage)), 0)
+    while place and isinstance(call := messages[place - 1], AIMessage) and call.tool_calls:
+        place -= 1  # before what the human said last, but never after a call that waits for its result
+    return request.override(messages=[*messages[:place], HumanMessage(text), *messages[place:]])

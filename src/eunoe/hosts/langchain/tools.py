@@ -12,12 +12,11 @@ from langchain_core.tools import StructuredTool
 from eunoe.errors import InputError, ScopeError
 from eunoe.hosts import memory_tool
 from eunoe.hosts.langchain.deadline import Deadline
-from eunoe.hosts.langchain.run_scope import lasting_scope
+from eunoe.hosts.langchain.runs import lasting_scope
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 from eunoe.recall.rendering import DESCRIPTION
-from eunoe.text.markup import escape_xml
-from eunoe.text.normalize import replace_surrogates
+from eunoe.text.normalize import escape_xml, replace_surrogates
 
 STORE_TOOL: Final = "store_memory"
 _STORE_DESCRIPTION: Final = (
@@ -50,11 +49,16 @@ def memory_tools(
     def search(arguments: Mapping[str, Any], runtime: ToolRuntime) -> ToolMessage:
         scope = scope_of(runtime.state, runtime)
         text = memory_tool.tool(memory(), scope).search(arguments)
-        return _answer(runtime, memory_tool.Tool.name, _fence(text))
+        if text != memory_tool.NOTHING_TEXT:  # data, that the model cannot take for anything else
+            text = f'<RetrievedMemories description="{DESCRIPTION}">\n{escape_xml(text)}\n</RetrievedMemories>'
+        return _answer(runtime, memory_tool.Tool.name, text)
 
     def store(arguments: Mapping[str, Any], runtime: ToolRuntime) -> ToolMessage:
         scope = lasting_scope(scope_of(runtime.state, runtime))
-        receipt = memory().remember(scope, _content(arguments))
+        content = arguments.get("content")
+        if not isinstance(content, str) or not content.strip():
+            raise InputError("content must be a text that is not empty")
+        receipt = memory().remember(scope, replace_surrogates(content))
         if receipt.outcome == "forgotten":
             return _answer(runtime, STORE_TOOL, "Not stored: this was forgotten on purpose.", is_error=True)
         return _answer(runtime, STORE_TOOL, f"Stored (ID: {receipt.id}).")
@@ -87,20 +91,6 @@ def _tool(
     return StructuredTool(name=name, description=description, args_schema=dict(schema), func=call, coroutine=acall)
 
 
-def _content(arguments: Mapping[str, Any]) -> str:
-    content = arguments.get("content")
-    if not isinstance(content, str) or not content.strip():
-        raise InputError("content must be a text that is not empty")
-    return replace_surrogates(content)
-
-
-def _fence(text: str) -> str:
-    """What a search gives, as data that the model cannot take for anything else."""
-    if text == memory_tool.NOTHING_TEXT:
-        return text
-    return f'<RetrievedMemories description="{DESCRIPTION}">\n{escape_xml(text)}\n</RetrievedMemories>'
-
-
 def _answer(runtime: ToolRuntime, name: str, text: str, *, is_error: bool = False) -> ToolMessage:
     status = "error" if is_error else "success"
     return ToolMessage(text, name=name, tool_call_id=runtime.tool_call_id or "", status=status)
@@ -109,16 +99,14 @@ def _answer(runtime: ToolRuntime, name: str, text: str, *, is_error: bool = Fals
 def _error(runtime: ToolRuntime, name: str, error: Exception) -> ToolMessage:
     """What the model reads of an error: what to change, or to go on without memory; never what memory holds."""
     _log.warning("memory: %s failed: %s", name, type(error).__name__)
-    return _answer(runtime, name, _describe(name, error), is_error=True)
-
-
-def _describe(name: str, error: Exception) -> str:
     done = _VERBS[name]
     if isinstance(error, TimeoutError):
         late = " It may still be written." if name == STORE_TOOL else ""
-        return f"The memory was not {done} in time.{late} Go on without it."
-    if isinstance(error, ScopeError):
-        return f"The memory cannot be {done}: this run does not say whose it is. Go on without it."
-    if isinstance(error, InputError):
-        return f"The memory was not {done}: {error}"
-    return f"The memory cannot be {done} at the moment. Go on without it."
+        text = f"The memory was not {done} in time.{late} Go on without it."
+    elif isinstance(error, ScopeError):
+        text = f"The memory cannot be {done}: this run does not say whose it is. Go on without it."
+    elif isinstance(error, InputError):
+        text = f"The memory was not {done}: {error}"
+    else:
+        text = f"The memory cannot be {done} at the moment. Go on without it."
+    return _answer(runtime, name, text, is_error=True)

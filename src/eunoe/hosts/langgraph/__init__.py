@@ -7,7 +7,6 @@ try:
 except ImportError as error:
     raise MissingPackageError("eunoe.hosts.langgraph needs LangGraph: pip install 'eunoe[langgraph]'") from error
 
-from eunoe.hosts.langgraph.asynchronous import AsyncEunoeStore
-from eunoe.hosts.langgraph.store import EunoeStore
+from eunoe.hosts.langgraph.store import AsyncEunoeStore, EunoeStore
 
 __all__ = ["AsyncEunoeStore", "EunoeStore"]

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import eunoe
-from eunoe.embed.openai import OpenAIEmbedder
+from eunoe.embed.adapters import OpenAIEmbedder
 from eunoe.errors import InputError
-from eunoe.hosts.default_store import default_memory
+from eunoe.hosts.common import default_memory
 from eunoe.hosts.mem0.options import OPTIONS, check_options
-from eunoe.llm.anthropic import AnthropicLlm
-from eunoe.llm.openai import OpenAILlm
+from eunoe.llm.remote import AnthropicLlm, OpenAILlm
 from eunoe.memory import IN_MEMORY, Memory, default_path
 from eunoe.model.arguments import show
 

@@ -11,9 +11,9 @@ from eunoe.form.statements import read_statement
 from eunoe.hosts.mem0.arguments import PROCEDURAL
 from eunoe.hosts.mem0.exceptions import llm_error
 from eunoe.hosts.mem0.messages import transcript
-from eunoe.llm.adapters import adapt
-from eunoe.llm.answers import ask_structured
+from eunoe.llm import adapt
 from eunoe.llm.contract import Llm, Prompt
+from eunoe.llm.structured import ask_structured
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom, source_place
 from eunoe.model.result import Receipt

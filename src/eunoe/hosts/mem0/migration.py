@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from eunoe.errors import InputError
+from eunoe.hosts.common import Problems
 from eunoe.hosts.mem0.arguments import OWNERS, end_of_day, parse_expiration
 from eunoe.hosts.mem0.payload import parse_metadata
 from eunoe.hosts.mem0.stored_memories import (
@@ -22,7 +23,6 @@ from eunoe.hosts.mem0.stored_memories import (
     read_memories,
     read_versions,
 )
-from eunoe.hosts.problems import Problems
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.arguments import parse_time, utc_now
 from eunoe.model.atom import parse_atom

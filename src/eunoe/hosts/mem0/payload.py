@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from eunoe.errors import InputError
+from eunoe.hosts.common import plain_mapping
 from eunoe.hosts.mem0.arguments import OWNERS
 from eunoe.hosts.mem0.ids import to_id
-from eunoe.hosts.plain_values import plain_mapping
 from eunoe.model.arguments import parse_time
 from eunoe.model.atom import Item
 from eunoe.model.scope import Scope

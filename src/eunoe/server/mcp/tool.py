@@ -2,19 +2,252 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import json
+import re
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from eunoe.model.arguments import Right
+from eunoe.errors import AccessError, InputError, ScopeError
+from eunoe.model.arguments import RIGHTS, Right, check_text, show
 from eunoe.model.scope import Scope
-from eunoe.server.mcp.budget import DEFAULT_TOKENS, Budget
+from eunoe.text.sentences import text_width
 
 if TYPE_CHECKING:
     from eunoe.memory import Memory
-    from eunoe.server.mcp.caller import Caller
-    from eunoe.server.mcp.confirmation import Confirmation
+
+DEFAULT_TOKENS: Final = 2000
+MIN_TOKENS: Final = 200
+MAX_TOKENS: Final = 100_000
+_CHARACTERS_PER_TOKEN: Final = 4
+"""Fewer than in prose: JSON has many signs."""
+_FRAME_CHARACTERS: Final = 360
+"""What stands around the memories of an answer: tags, notes, a cursor."""
+
+
+class Budget:
+    """The characters that an answer may still take."""
+
+    def __init__(self, tokens: int) -> None:
+        self._room = float(tokens * _CHARACTERS_PER_TOKEN - _FRAME_CHARACTERS)
+
+    def fits(self, *values: Any) -> bool:
+        return _width(values) <= self._room
+
+    def take(self, *values: Any) -> bool:
+        """Make room for values as JSON writes them; return False, and take nothing, if there is not enough."""
+        width = _width(values)
+        if width > self._room:
+            return False
+        self._room -= width
+        return True
+
+
+def longest_part(text: str, fits: Callable[[str], bool]) -> str:
+    """The longest beginning of a text that fits. It is an error if nothing of it does."""
+    if fits(text):
+        return text
+    low, high = 0, len(text)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(text[:middle]) else (low, middle)
+    if low == 0:
+        raise InputError("max_tokens leaves no room for a memory: pass more")
+    return text[:low]
+
+
+def _width(values: tuple[Any, ...]) -> float:
+    return sum(text_width(json.dumps(value, ensure_ascii=False)) + 1 for value in values)
+
+
+_MAX_DIGITS: Final = 18
+_PAGE_CURSOR: Final = re.compile(r"((?:[0-9a-f]{16})?):([0-9]{1,18})")
+
+
+def parse_cursor(cursor: str, *, parts: int) -> tuple[int, ...]:
+    """The numbers of a cursor; zeros for none.
+
+    >>> parse_cursor("12:3", parts=2), parse_cursor("", parts=1)
+    ((12, 3), (0,))
+    """
+    if not cursor:
+        return (0,) * parts
+    numbers = cursor.split(":")
+    if len(numbers) != parts or not all(_is_number(each) for each in numbers):
+        raise InputError(f"cannot read on after cursor {show(cursor)}: pass the one of the answer before")
+    return tuple(map(int, numbers))
+
+
+def parse_page_cursor(cursor: str) -> tuple[str, int]:
+    """Where a page of the memory begins, and how many of it were shown.
+
+    >>> parse_page_cursor("0123456789abcdef:3"), parse_page_cursor(":3"), parse_page_cursor("")
+    (('0123456789abcdef', 3), ('', 3), ('', 0))
+    """
+    if not cursor:
+        return "", 0
+    match = _PAGE_CURSOR.fullmatch(cursor)
+    if match is None:
+        raise InputError(f"cannot read on after cursor {show(cursor)}: pass the one of the answer before")
+    return match[1], int(match[2])
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
+
+
+_TYPES: Final[Mapping[str, Any]] = {"string": str, "integer": int, "boolean": bool, "array": list, "object": dict}
+_NUMBER: Final = re.compile(r"-?[0-9]{1,15}")
+_MAX_CHARACTERS: Final = 1_000_000
+"""Of a text, as over HTTP: while a longer question is read, everybody else waits."""
+_TRUTHS: Final = {"true": True, "false": False}
+
+
+def check_arguments(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments without those that are null, which models pass for what they leave out."""
+    return _check_object("", schema, given)
+
+
+def _check(place: str, schema: Mapping[str, Any], value: Any) -> Any:
+    kind = schema["type"]
+    value = _read_text(kind, value) if isinstance(value, str) else value
+    if not isinstance(value, _TYPES[kind]) or (kind == "integer" and isinstance(value, bool)):
+        raise InputError(f"{place} is {show(value)}: it must be of type {kind}")
+    if kind == "object":
+        return _check_object(f"{place}.", schema, value)
+    if kind == "array":
+        return _check_array(place, schema, value)
+    if kind == "integer":
+        _check_bounds(place, schema, value)
+    elif kind == "string":
+        _check_string(place, schema, value)
+    return value
+
+
+def _read_text(kind: str, text: str) -> Any:
+    """A number or a truth value that was written as text, as workflows and some models do; else the text itself."""
+    if kind == "integer" and _NUMBER.fullmatch(text.strip()):
+        return int(text)
+    return _TRUTHS.get(text.strip().lower(), text) if kind == "boolean" else text
+
+
+def _check_object(prefix: str, schema: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, Any]:
+    properties = schema.get("properties", {})
+    given = {name: each for name, each in value.items() if each is not None}
+    if unknown := sorted(given.keys() - properties.keys()):
+        names = f"there are {', '.join(properties)}" if properties else "there is none"
+        raise InputError(f"there is no argument {prefix}{show(unknown[0])}: {names}")
+    if missing := [name for name in schema.get("required", ()) if name not in given]:
+        raise InputError(f"{prefix}{missing[0]} is missing: pass it")
+    return {name: _check(f"{prefix}{name}", properties[name], each) for name, each in given.items()}
+
+
+def _check_array(place: str, schema: Mapping[str, Any], value: list[Any]) -> list[Any]:
+    most = schema.get("maxItems")
+    if most is not None and len(value) > most:
+        raise InputError(f"{place} has {len(value)} items: pass at most {most}")
+    return [_check(f"{place}[{number}]", schema["items"], each) for number, each in enumerate(value)]
+
+
+def _check_bounds(place: str, schema: Mapping[str, Any], value: int) -> None:
+    least, most = schema.get("minimum", value), schema.get("maximum", value)
+    if not least <= value <= most:
+        raise InputError(
+            f"{place} is {show(value)}: pass {least} or more" + (f", at most {most}" if value > most else "")
+        )
+
+
+def _check_string(place: str, schema: Mapping[str, Any], value: str) -> None:
+    check_text(value, place)
+    choices = schema.get("enum")
+    if choices and value not in choices:
+        raise InputError(f"{place} is {show(value)}: pass one of {', '.join(choices)}")
+    most = schema.get("maxLength", _MAX_CHARACTERS)
+    if len(value) > most:
+        raise InputError(f"{place} has {len(value):,} characters: pass at most {most:,}")
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeRule:
+    """The scope that is meant where none is named, and the scopes that may be named."""
+
+    default: Scope | None = None
+    within: Scope | None = None
+    """A scope with all these keys may be named; None leaves it to the memory, which may be restricted itself."""
+
+    def may_name(self, scope: Scope) -> bool:
+        return self.within is None or self.within.pairs.items() <= scope.pairs.items()
+
+    def parse(self, text: str) -> Scope:
+        if not text:
+            if self.default is None:
+                raise ScopeError("name a scope: whose memory is meant, such as user=anna")
+            return self.default
+        scope = Scope.parse(text)
+        if not self.may_name(scope):
+            raise AccessError(f"this server may use only scopes within {self.within}: leave `scope` out, or add to it")
+        return scope
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls. The memory is opened by the first call that needs it, never before."""
+
+    find_memory: Callable[[], Memory]
+    look_again: Callable[[], None] = lambda: None
+    """To be called when that memory could not be reached: it may be found elsewhere."""
+    rights: frozenset[Right] = frozenset(RIGHTS)
+    scopes: ScopeRule = ScopeRule()
+    id: str = ""
+    """What tells callers apart: a token for forgetting is good only for the one it was given to."""
+    tenant: str = ""
+    """Whose users they are, if several have a memory in one store."""
+
+
+LIFETIME_SECONDS: Final = 300
+_SIGNATURE_BYTES: Final = 16
+_MAX_CHARACTERS_CONFIRMATION: Final = 20_000
+_REFUSED: Final = "this token is not valid here or is older than 5 minutes: preview again, nothing was removed"
+
+
+class Confirmation:
+    """Gives tokens and takes them back."""
+
+    def __init__(self, secret: bytes, now: Callable[[], float] = time.time) -> None:
+        self._key = hashlib.sha256(b"eunoe-confirmation\0" + secret).digest()
+        self._now = now
+
+    def create(self, caller: str, scope: Scope, selection: Any, count: int = 1) -> str:
+        """A token for a selection, which JSON can carry. It begins with the number of what is selected."""
+        data = json.dumps([int(self._now()) + LIFETIME_SECONDS, selection], separators=(",", ":"))
+        payload = f"{count}-{_encode(data.encode())}"
+        return f"{payload}.{self._sign(caller, scope, payload)}"
+
+    def read(self, caller: str, scope: Scope, token: str) -> Any:
+        """The selection that a token is for."""
+        signed, _, signature = token.partition(".")
+        expected = self._sign(caller, scope, signed)
+        is_signed = hmac.compare_digest(signature.encode(errors="replace"), expected.encode())
+        if len(token) > _MAX_CHARACTERS_CONFIRMATION or not is_signed:
+            raise InputError(_REFUSED)
+        payload = signed.partition("-")[2]
+        expires, selection = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        if self._now() > expires:
+            raise InputError(_REFUSED)
+        return selection
+
+    def _sign(self, caller: str, scope: Scope, payload: str) -> str:
+        signed = json.dumps([caller, scope.text, payload]).encode()
+        return _encode(hmac.digest(self._key, signed, "sha256")[:_SIGNATURE_BYTES])
+
+
+def _encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
 
 Schema = Mapping[str, Any]
 SCOPE: Final = "scope"

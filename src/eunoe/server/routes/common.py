@@ -14,7 +14,7 @@ from eunoe.errors import InputError
 from eunoe.model.arguments import show
 from eunoe.model.json import json_value
 from eunoe.server.access import Caller
-from eunoe.server.middleware.path_segments import unescape_segment
+from eunoe.server.middleware import unescape_segment
 from eunoe.server.services import Services
 
 T = TypeVar("T")

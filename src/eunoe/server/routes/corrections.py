@@ -8,8 +8,8 @@ from starlette.responses import Response
 
 from eunoe.model.arguments import Verdict
 from eunoe.model.atom import Correction
+from eunoe.server.requests import json_router
 from eunoe.server.routes.common import Body, CallerParam, IdParam, ScopeBody, ScopeField, ScopeQuery, reply
-from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
 router = json_router("corrections")

@@ -4,8 +4,8 @@ from pydantic import Field
 from starlette.responses import Response
 
 from eunoe.model.result import ForgetReport
+from eunoe.server.requests import json_router
 from eunoe.server.routes.common import CallerParam, ExactField, ScopesBody, reply
-from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
 router = json_router("forgetting")

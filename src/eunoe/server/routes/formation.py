@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from eunoe.model.result import FormReport, PassedOver
 from eunoe.model.scope import Scope
+from eunoe.server.requests import json_router
 from eunoe.server.routes.common import Body, CallerParam, MessageField, ScopeField, one_of, reply
-from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import ATOM, answers, model_of
 
 _FLUSH_SECONDS: Final = 30.0

@@ -9,8 +9,8 @@ from starlette.responses import Response
 from eunoe.errors import LlmError
 from eunoe.model.result import GraphReport, GraphSize, Neighbourhood
 from eunoe.server.problems import NoLlmError
+from eunoe.server.requests import json_router
 from eunoe.server.routes.common import Body, CallerParam, ExactField, ScopeField, ScopeQuery, reply
-from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
 router = json_router("graph")

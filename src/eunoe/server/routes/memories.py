@@ -10,6 +10,7 @@ from starlette.responses import Response
 from eunoe.errors import InputError
 from eunoe.memory.groups import Access
 from eunoe.model.arguments import AtomKind, Kind, show
+from eunoe.server.requests import OnceParam, json_router
 from eunoe.server.routes.common import (
     Body,
     CallerParam,
@@ -23,8 +24,6 @@ from eunoe.server.routes.common import (
     page_of,
     reply,
 )
-from eunoe.server.routes.json_request import json_router
-from eunoe.server.routes.once import OnceParam
 from eunoe.server.routes.schemas import ITEM, RECEIPT, AnyItems, ItemPage, Items, Receipts, Versions, answers, model_of
 
 router = json_router("memories")

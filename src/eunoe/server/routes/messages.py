@@ -5,9 +5,8 @@ from typing import Any
 from pydantic import Field
 from starlette.responses import Response
 
+from eunoe.server.requests import OnceParam, json_router
 from eunoe.server.routes.common import Body, CallerParam, MessageField, ScopeField, reply
-from eunoe.server.routes.json_request import json_router
-from eunoe.server.routes.once import OnceParam
 from eunoe.server.routes.schemas import Receipts, answers
 
 router = json_router("messages")

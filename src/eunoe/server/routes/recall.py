@@ -10,10 +10,10 @@ from eunoe.errors import InputError
 from eunoe.model.arguments import ContextFormat, Kind, LookupMode, MemoryType, RecipeName
 from eunoe.model.json import hits_value
 from eunoe.model.result import Context
-from eunoe.recall.ranking_recipes import MAX_BUDGET_MS
+from eunoe.recall.recipes import MAX_BUDGET_MS
 from eunoe.recall.request import find_recipe
+from eunoe.server.requests import json_router
 from eunoe.server.routes.common import Body, CallerParam, ExactField, ScopeField, ScopesBody, TimeField, one_of, reply
-from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import Hits, answers, model_of
 
 _MILLISECONDS: Final = "`thorough`, as far as it gets in so many milliseconds of reading."

@@ -7,8 +7,8 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from eunoe.model.arguments import AtomKind
+from eunoe.server.requests import json_router
 from eunoe.server.routes.common import Body, CallerParam, ExactField, KeysQuery, ScopeField, reply
-from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import RECEIPT, ItemPage, answers
 
 router = json_router("review")

@@ -7,9 +7,9 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from eunoe.model.stream import Revision
+from eunoe.server.requests import json_router
 from eunoe.server.routes.common import Body, CallerParam, PageFields, ScopeBody, ScopeField, ScopeQuery, page_of, reply
 from eunoe.server.routes.comparison import Comparison, compare
-from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
 router = json_router("summaries")

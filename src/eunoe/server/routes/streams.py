@@ -9,8 +9,8 @@ from starlette.responses import Response
 from eunoe.errors import InputError
 from eunoe.model.result import RetentionReport
 from eunoe.model.stream import Settings, Stream
+from eunoe.server.requests import json_router
 from eunoe.server.routes.common import Body, CallerParam, ExactField, IdParam, KeysQuery, ScopeField, page_of, reply
-from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
 router = json_router("streams")

@@ -11,8 +11,8 @@ from eunoe.errors import EmbedderError, InputError
 from eunoe.model.arguments import utc_now
 from eunoe.model.result import BackupReport, CheckReport
 from eunoe.server.problems import NoEmbedderError
+from eunoe.server.requests import json_router
 from eunoe.server.routes.common import Body, CallerParam, ModelField, ScopesBody, ServicesParam, reply
-from eunoe.server.routes.json_request import json_router
 from eunoe.server.routes.schemas import answers, model_of
 
 router = json_router("upkeep")

@@ -21,7 +21,7 @@ from eunoe.apps.discussion.report import list_failures
 from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.apps.discussion.settings import AuthorSettings, ChunkSettings, DiscussionSettings
 from eunoe.errors import LlmError
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.turn import FORMER
 

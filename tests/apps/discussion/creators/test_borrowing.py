@@ -14,8 +14,7 @@ from eunoe.apps.discussion.atoms import chunk_memories, keyword_memories
 from eunoe.apps.discussion.documents.summary import current_summary
 from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY
 from eunoe.apps.discussion.settings import AuthorSettings, ChunkSettings, SummarySettings
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 
 SIZE = ChunkSettings(messages=2)

@@ -10,8 +10,7 @@ from eunoe.apps.discussion.atoms import chunk_memories
 from eunoe.apps.discussion.documents.state_document import StateDocument
 from eunoe.apps.discussion.documents.summary import current_summary, new_since_summary
 from eunoe.apps.discussion.settings import CondensationSettings, StateDocumentSettings
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 
 SETTINGS = DiscussionSettings(

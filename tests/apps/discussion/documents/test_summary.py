@@ -18,7 +18,7 @@ from eunoe.apps.discussion.documents.summary import (
 )
 from eunoe.apps.discussion.settings import CondensationSettings, SummarySettings
 from eunoe.errors import InputError, LlmError
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 from eunoe.memory import Memory
 
 EACH = SummarySettings(least_memories=1, most_memories=1)

@@ -1,5 +1,4 @@
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from eunoe.apps.discussion.files.text_files import (
     format_lines,
     parse_blocks,
     read_content,
-    write_content,
 )
 from eunoe.errors import InputError
 
@@ -76,25 +74,3 @@ def test_encrypted_files_need_their_key(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"missing\.json cannot be read"):
         read_content(tmp_path / "missing.json")
-
-
-def test_a_file_keeps_its_permissions_and_a_new_one_is_private(tmp_path: Path) -> None:
-    write_content(tmp_path / "new.json", b"[]")
-    assert (tmp_path / "new.json").stat().st_mode & 0o777 == 0o600
-    os.chmod(tmp_path / "new.json", 0o644)
-    write_content(tmp_path / "new.json", b"[1]")
-    assert (tmp_path / "new.json").stat().st_mode & 0o777 == 0o644
-
-
-def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "memories.json"
-    write_content(path, b"[]")
-
-    def fail(*_: object) -> None:
-        raise OSError("no room")
-
-    monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="no room"):
-        write_content(path, b"[1]")
-    assert [file.name for file in tmp_path.iterdir()] == ["memories.json"]
-    assert path.read_bytes() == b"[]"

@@ -10,7 +10,7 @@ from eunoe.apps.discussion.settings import AuthorSettings, ChunkSettings, Discus
 from eunoe.apps.discussion.settings_file import UserSettings
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow
 from eunoe.apps.discussion.workflow.check import check_workflow
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 
 MODELS = ModelMap(
     endpoints={"Thinker": "openai:x@http://127.0.0.1:1/v1", "Nonsense": "gibberish"}, default=ScriptedLlm([])

@@ -8,8 +8,7 @@ import pytest
 
 from eunoe.apps.discussion.workflow.models import ModelMap, Preset
 from eunoe.errors import InputError, WorkflowError
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 
 
 def test_a_file_maps_endpoints_and_presets(tmp_path: Path) -> None:

@@ -18,8 +18,7 @@ from eunoe.apps.discussion.workflow.node import NODE_TYPES
 from eunoe.apps.discussion.workflow.node_call import NodeCall
 from eunoe.apps.discussion.workflow.runner import NodeFailure
 from eunoe.errors import WorkflowError
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.model.arguments import utc_now
 
 

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 from eunoe.apps.discussion.model import LogMessage
 from eunoe.apps.discussion.settings import ChunkSettings
 from eunoe.model.turn import SILENT_ROLES
-from eunoe.text.markup import neutralize
-from eunoe.text.normalize import fingerprint
+from eunoe.text.normalize import fingerprint, neutralize
 
 _TOKENS_PER_WORD: Final = 1.35
 _CHARACTERS_PER_TOKEN: Final = 3.5

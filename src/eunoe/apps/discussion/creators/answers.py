@@ -10,7 +10,7 @@ from eunoe.apps.discussion.authors import NothingError, says_nothing
 from eunoe.apps.discussion.creators.extractive import find_key_phrases, find_names
 from eunoe.apps.discussion.model import KeywordMemory
 from eunoe.errors import LlmError
-from eunoe.llm.lenient_json import read_json_values
+from eunoe.llm.structured import read_json_values
 from eunoe.text.sentences import cut_to_words
 
 _TEXTS: Final = {"type": "array", "items": {"type": ["string", "number"]}}

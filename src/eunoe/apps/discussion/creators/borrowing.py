@@ -12,7 +12,7 @@ from typing import Final
 from eunoe.apps.discussion.creators.registry import CreatorCall
 from eunoe.apps.discussion.log.discussion_log import DiscussionLog
 from eunoe.apps.discussion.model import ChunkMemory, KeywordMemory
-from eunoe.form.content_words import content_words, names_and_numbers
+from eunoe.form.evidence import content_words, names_and_numbers
 from eunoe.text.analyzer import word_cache
 from eunoe.text.languages import detect_language
 

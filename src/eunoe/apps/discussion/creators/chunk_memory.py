@@ -15,7 +15,7 @@ from eunoe.apps.discussion.creators.registry import CreatorCall, creator
 from eunoe.apps.discussion.documents.answer_guard import guard_answer
 from eunoe.apps.discussion.model import CHUNK_MEMORY, ChunkMemory
 from eunoe.model.atom import EXTRACTIVE
-from eunoe.text.markup import neutralize
+from eunoe.text.normalize import neutralize
 
 SEPARATOR: Final = "\n--------------\n"
 """Between memories in a workflow's inputs."""

@@ -16,10 +16,10 @@ from typing import Final
 from eunoe.apps.discussion.atoms import keyword_memories, open_atoms, read_keyword_memory
 from eunoe.apps.discussion.creators.registry import CreatorCall
 from eunoe.apps.discussion.model import KEYWORD_MEMORY, Chunk, KeywordMemory
-from eunoe.form.content_words import content_words
-from eunoe.form.memory_keys import find_memory_key
-from eunoe.form.rivals import is_rival
-from eunoe.text.markup import neutralize
+from eunoe.form.evidence import content_words
+from eunoe.form.likeness import is_rival
+from eunoe.form.statements import find_memory_key
+from eunoe.text.normalize import neutralize
 
 _SHOWN: Final = 8
 _MAX_CHARACTERS: Final = 20_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -13,8 +12,8 @@ from typing import Any, Final
 from eunoe.apps.discussion.files.database import Database, LoggedHash, Row, read_hashes, read_rows
 from eunoe.apps.discussion.files.keyword_rows import RowContent, row_content
 from eunoe.apps.discussion.files.layout import Layout
-from eunoe.apps.discussion.files.text_files import move_into_place
 from eunoe.errors import InputError, StoreBusyError
+from eunoe.files import replacing
 
 _BUSY_SECONDS: Final = 10.0
 _SCHEMA: Final = """
@@ -55,11 +54,8 @@ def write_database(path: Path, id: str, database: Database, layout: Layout) -> N
             _change(path, id, database, layout)
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-            draft = Path(folder) / path.name
-            _change(draft, id, database, layout)
-            draft.chmod(0o600)
-            move_into_place(draft, path)
+        with replacing(path) as file:
+            _change(Path(file.name), id, database, layout)
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
             raise StoreBusyError(f"{path} is held by another program: try again") from None

@@ -25,10 +25,10 @@ from eunoe.apps.discussion.files.text_files import (
     parse_blocks,
     parse_json,
     read_content,
-    write_content,
 )
 from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY
 from eunoe.errors import ConflictError, InputError
+from eunoe.files import write_file
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
 
@@ -124,7 +124,8 @@ class Output:
         named = {**self.written, _USER: self._scope["user"]}
         content = json.dumps(named, indent=4, sort_keys=True).encode()
         if self.written and self._file_bytes(self.paths["written"]) != content:
-            write_content(self.paths["written"], content)
+            self.paths["written"].parent.mkdir(parents=True, exist_ok=True)
+            write_file(self.paths["written"], content)
         return self._changed
 
     def _put(self, part: Part, content: bytes, may_append: bool = False) -> None:
@@ -133,7 +134,8 @@ class Output:
             if may_append and not self._key and old and content.startswith(old):
                 append_content(path, content[len(old) :])
             else:
-                write_content(path, self._key.encrypt(content) if self._key else content)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_file(path, self._key.encrypt(content) if self._key else content)
             self._changed.append(path)
         self.written[part] = content_digest(content)
 

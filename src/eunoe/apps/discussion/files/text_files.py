@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -92,29 +90,6 @@ def append_content(path: Path, more: bytes) -> None:
         file.write(more)
         file.flush()
         os.fsync(file.fileno())
-
-
-def write_content(path: Path, content: bytes) -> None:
-    """Put a file in place at once, with the permissions of the one that was there; else only its owner reads it."""
-    path = path.resolve()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        move_into_place(Path(draft), path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(draft)
-        raise
-
-
-def move_into_place(draft: Path, path: Path) -> None:
-    with suppress(FileNotFoundError):
-        os.chmod(draft, path.stat().st_mode & 0o7777)
-    os.replace(draft, path)
 
 
 def _parse_block(value: Any, place: str) -> TextBlock:

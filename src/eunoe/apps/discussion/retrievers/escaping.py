@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from eunoe.text.markup import neutralize
+from eunoe.text.normalize import neutralize
 
 CHUNK_BREAK: Final = "--ChunkBreak--"
 """What stands between chunk memories."""

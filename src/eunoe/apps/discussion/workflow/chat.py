@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from eunoe.apps.discussion.stateless import message_text, turns
 from eunoe.errors import InputError
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 ChatMessage = Mapping[str, Any]
 _SYSTEM_ROLES: Final = ("system", "developer")

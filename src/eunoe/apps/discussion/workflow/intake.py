@@ -10,7 +10,7 @@ from eunoe.apps.discussion.log.discussion_log import DiscussionLog
 from eunoe.apps.discussion.workflow.chat import ChatMessage
 from eunoe.memory import Memory
 from eunoe.model.scope import Scope
-from eunoe.text.ages import describe_age
+from eunoe.text.dates import describe_age
 
 
 @dataclass(slots=True)

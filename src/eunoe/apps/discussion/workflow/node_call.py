@@ -12,7 +12,7 @@ from eunoe.apps.discussion.workflow.trace import NodeTrace
 from eunoe.errors import LlmError, WorkflowError
 from eunoe.llm.contract import CutAnswerError, Llm, Prompt, Reply
 from eunoe.model.arguments import show
-from eunoe.text.tokens import token_count
+from eunoe.text.sentences import token_count
 
 if TYPE_CHECKING:
     from eunoe.apps.discussion.workflow.runner import Run

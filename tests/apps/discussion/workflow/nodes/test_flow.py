@@ -9,7 +9,7 @@ from tests.apps.discussion.workflow.conftest import Write
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, run_workflow
 from eunoe.apps.discussion.workflow.runner import MAX_DEPTH
 from eunoe.errors import WorkflowError
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 
 
 def say(text: str) -> dict[str, Any]:

@@ -15,8 +15,7 @@ from eunoe.apps.discussion.settings import DiscussionSettings
 from eunoe.apps.discussion.settings_file import UserSettings
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, WorkflowResult, run_workflow
 from eunoe.errors import WorkflowError
-from eunoe.llm.contract import Prompt
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import Prompt, ScriptedLlm
 
 SCOPE = discussion_scope("trip")
 CHAT = [{"role": "user", "content": f"My city number {number} is Rome{number}."} for number in range(33)]

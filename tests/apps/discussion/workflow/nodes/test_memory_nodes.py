@@ -15,8 +15,8 @@ from eunoe.apps.discussion.workflow.check import check_workflow
 from eunoe.apps.discussion.workflow.node import MODEL_KEYS, NODE_TYPES
 from eunoe.apps.discussion.workflow.values import COUNT_KEYS
 from eunoe.errors import WorkflowError
-from eunoe.llm.scripted import ScriptedLlm
-from eunoe.text.tokens import token_count
+from eunoe.llm.contract import ScriptedLlm
+from eunoe.text.sentences import token_count
 
 ROOT = Path(__file__).parents[5]
 CHAT = [

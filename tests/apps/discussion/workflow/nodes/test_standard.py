@@ -7,8 +7,7 @@ import pytest
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, run_workflow
 from eunoe.apps.discussion.workflow.models import Preset
 from eunoe.errors import LlmError, WorkflowError
-from eunoe.llm.contract import CutAnswerError, Reply
-from eunoe.llm.scripted import ScriptedLlm
+from eunoe.llm.contract import CutAnswerError, Reply, ScriptedLlm
 
 CHAT = [
     {"role": "system", "content": "Be kind."},

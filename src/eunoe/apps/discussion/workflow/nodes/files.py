@@ -6,7 +6,6 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from secrets import token_hex
 from typing import Final
 
 from eunoe.apps.discussion.workflow.environment import Environment
@@ -14,6 +13,7 @@ from eunoe.apps.discussion.workflow.node import node
 from eunoe.apps.discussion.workflow.node_call import NodeCall
 from eunoe.apps.discussion.workflow.values import COUNT_KEYS
 from eunoe.errors import WorkflowError
+from eunoe.files import write_file
 from eunoe.model.arguments import show
 
 MAX_BYTES: Final = 10_000_000
@@ -46,7 +46,7 @@ def save_custom_file(call: NodeCall) -> str:
     if path.is_dir() or path == call.run.environment.files:
         raise WorkflowError(f"{path} is a folder")
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write(path, content.encode("utf-8", "replace"))
+    write_file(path, content.encode("utf-8", "replace"), mode=0o666)  # as every new file, less what the mask takes
     return f"File successfully saved to {path}"
 
 
@@ -83,19 +83,3 @@ def _read(path: Path) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise WorkflowError(f"{path} is no text in UTF-8") from None
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a draft and put it in place. The file keeps its mode; a new one has the mode of every new file."""
-    draft = path.with_name(f".{path.name[:100]}.{token_hex(8)}")
-    try:
-        with draft.open("xb") as file:
-            if path.exists():
-                draft.chmod(stat.S_IMODE(path.stat().st_mode))
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise

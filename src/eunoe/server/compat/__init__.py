@@ -1,1 +1,0 @@
-"""Paths and shapes that other programs call already."""

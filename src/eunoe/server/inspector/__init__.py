@@ -1,1 +1,0 @@
-"""The inspector: a web page on which people see and correct what is remembered."""

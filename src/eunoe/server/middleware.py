@@ -1,0 +1,580 @@
+"""The order in which a request passes everything that stands before the routes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import secrets
+from contextlib import AbstractContextManager, nullcontext
+from time import perf_counter
+from typing import Any, Final
+from urllib.parse import unquote_to_bytes
+
+from fastapi import FastAPI
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from eunoe.errors import AccessError, EunoeError, InputError
+from eunoe.server.access import Allowance, Attempt, Caller, LoginError, RateLimit, find_session_id
+from eunoe.server.audit import AuditOutcome
+from eunoe.server.config import Addresses
+from eunoe.server.observation import FIELDS, REQUEST_LOGGER, Metrics, RequestSpan, Tracing
+from eunoe.server.problems import ProblemResponse, problem, problem_of
+from eunoe.server.services import Services
+
+
+class RequestIdMiddleware:
+    """Puts a new id into the request's state and into the reply. One that a caller sends is not taken over."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        id = secrets.token_hex(8)
+        scope.setdefault("state", {})["request_id"] = id
+
+        async def send_with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["X-Request-ID"] = id
+            await send(message)
+
+        return await self._app(scope, receive, send_with_id)
+
+
+_UNMATCHED = "unmatched"
+"""The operation of requests to no route: their paths are anybody's words."""
+_log = logging.getLogger(REQUEST_LOGGER)
+
+
+class ObservationMiddleware:
+    """Stands outside all that may answer, so that it sees every reply."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, tracing: Tracing | None = None) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._tracing = tracing
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        status = 500
+
+        async def send_noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        began = perf_counter()
+        self._metrics.in_flight.inc()
+        with self._span(scope) as span:
+            try:
+                await self._app(scope, receive, send_noted)
+            finally:
+                self._metrics.in_flight.dec()
+                self._note(scope, status, perf_counter() - began)
+                if span:
+                    span.end(_operation(scope), status)
+
+    def _span(self, scope: Scope) -> AbstractContextManager[RequestSpan | None]:
+        return self._tracing.request(scope) if self._tracing else nullcontext()
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        operation, method = _operation(scope), scope["method"]
+        self._metrics.note_request(operation, status, seconds)
+        if _log.isEnabledFor(logging.INFO):
+            caller: Any = scope["state"].get("caller")
+            fields = {
+                "method": method if method.isalpha() else "other",
+                "operation": operation,
+                "status": status,
+                "ms": round(seconds * 1000, 1),
+                "key": caller.key.id if caller else "",
+                "request_id": scope["state"].get("request_id", ""),
+            }
+            _log.info("request", extra={FIELDS: fields})
+
+
+def _operation(scope: Scope) -> str:
+    """The name of what was asked for. The path itself may hold ids."""
+    return getattr(scope.get("route"), "name", None) or _UNMATCHED
+
+
+CONTENT_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+_HEADERS: Final = {
+    "Content-Security-Policy": CONTENT_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""A route may set its own value of one."""
+_HSTS: Final = "max-age=31536000"
+
+
+class SecurityHeadersMiddleware:
+    """Adds the headers to every reply, errors included."""
+
+    def __init__(self, app: ASGIApp, addresses: Addresses) -> None:
+        self._app = app
+        self._addresses = addresses
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        is_secure = self._addresses.is_secure(Headers(scope=scope).get("host", ""))
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                if is_secure:
+                    headers.setdefault("Strict-Transport-Security", _HSTS)
+            await send(message)
+
+        return await self._app(scope, receive, send_with_headers)
+
+
+_log_fault = logging.getLogger("eunoe.server")
+
+
+class FaultMiddleware:
+    """Answers with 500 where the application raised an error that nobody expected."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        is_started = False
+
+        async def watched_send(message: Message) -> None:
+            nonlocal is_started
+            is_started = is_started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched_send)
+        except Exception as error:
+            _log_fault.error("%s %s failed: %s", scope["method"], scope["path"], type(error).__name__, exc_info=error)
+            if is_started:
+                raise  # the reply breaks off: the client must not take it for whole
+            await problem(500, "fault", "the server failed; its log says where")(scope, receive, send)
+
+
+_SINGLE_HEADERS: Final = (b"host", b"origin", b"authorization", b"x-api-key", b"cookie", b"sec-fetch-site")
+"""Two of them would leave it open which one counts."""
+_CORS_METHODS: Final = "GET, POST, PUT, PATCH, DELETE"
+_CORS_REQUEST_HEADERS: Final = (
+    "Authorization, X-API-Key, Content-Type, Idempotency-Key, Last-Event-ID, MCP-Protocol-Version, Mcp-Session-Id, "
+    "Mcp-Method, Mcp-Name"
+)
+_CORS_REPLY_HEADERS: Final = (
+    "X-Request-ID, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, WWW-Authenticate, Mcp-Session-Id"
+)
+_PREFLIGHT_SECONDS: Final = 600
+
+
+class AddressMiddleware:
+    """Refuses what was not sent to this server by name, and pages that were not named as allowed."""
+
+    def __init__(self, app: ASGIApp, addresses: Addresses) -> None:
+        self._app = app
+        self._addresses = addresses
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        headers = Headers(scope=scope)
+        refusal = self._refusal(headers)
+        if refusal:
+            return await refusal(scope, receive, send)
+        origin = headers.get("origin", "")
+        if not self._addresses.is_named_origin(origin):
+            return await self._app(scope, receive, send)
+        if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
+            return await _preflight(origin)(scope, receive, send)
+        return await self._app(scope, receive, _with_cors(send, origin))
+
+    def _refusal(self, headers: Headers) -> ProblemResponse | None:
+        names = [name for name, _ in headers.raw]
+        if doubled := [name.decode() for name in _SINGLE_HEADERS if names.count(name) > 1]:
+            return problem(400, "input", f"the header {doubled[0]} is there twice")
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not self._addresses.is_own_host(host):
+            hint = "Call it by the address it prints, or name the host with --allowed-host."
+            return problem(421, "foreign_host", "this server does not go by the name in the Host header", hint=hint)
+        if origin is None or self._addresses.is_named_origin(origin) or self._addresses.is_own_origin(origin, host):
+            return None
+        hint = "Name the page's origin with --origin if it may call."
+        return problem(403, "foreign_origin", "pages of this origin may not call", hint=hint)
+
+
+def _preflight(origin: str) -> Response:
+    headers = {
+        "Access-Control-Allow-Origin": origin,
+        "Access-Control-Allow-Methods": _CORS_METHODS,
+        "Access-Control-Allow-Headers": _CORS_REQUEST_HEADERS,
+        "Access-Control-Allow-Private-Network": "true",
+        "Access-Control-Max-Age": str(_PREFLIGHT_SECONDS),
+        "Vary": "Origin",
+    }
+    return Response(status_code=204, headers=headers)
+
+
+def _with_cors(send: Send, origin: str) -> Send:
+    """Cookies are not allowed along: a page of another origin shows a key of its own."""
+
+    async def send_with_cors(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers["Access-Control-Allow-Origin"] = origin
+            headers["Access-Control-Expose-Headers"] = _CORS_REPLY_HEADERS
+            headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+            headers.add_vary_header("Origin")
+        await send(message)
+
+    return send_with_cors
+
+
+class PathSegmentsMiddleware:
+    """Leaves `%2F` and `%25` in the path as they are, so that `/memories/a%2Fb` has the id `a/b` and nothing else.
+
+    A route reads such a name with `unescape_segment`.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        raw_path: bytes = scope.get("raw_path") or b""
+        query: bytes = scope.get("query_string") or b""
+        try:
+            unquote_to_bytes(query).decode()
+            if b"%" in raw_path:
+                scope = {**scope, "path": "/".join(map(_decode_segment, raw_path.split(b"/")))}
+        except UnicodeDecodeError:
+            response = problem(400, "input", "the path or the query is not UTF-8 text, percent-encoded")
+            return await response(scope, receive, send)
+        return await self._app(scope, receive, send)
+
+
+def _decode_segment(segment: bytes) -> str:
+    return unquote_to_bytes(segment).decode().replace("%", "%25").replace("/", "%2F")
+
+
+def unescape_segment(text: str) -> str:
+    """
+    >>> unescape_segment("a%2Fb%252F")
+    'a/b%2F'
+    """
+    return text.replace("%2F", "/").replace("%25", "%")
+
+
+GRACE_SECONDS: Final = 30.0
+"""Every body may take so long,"""
+MIN_BYTES_PER_SECOND: Final = 16 * 1024
+"""and longer only if it comes faster than this."""
+MAX_PARTS: Final = 50_000
+"""Texts, lists and objects in one body, keys included: read, each takes a hundred times its bytes."""
+MAX_VALUES: Final = 1_000_000
+"""With the numbers, of which a vector has many."""
+_QUESTION_BYTES: Final = 1024 * 1024
+_TEXT_PATHS: Final = (
+    *("/v1/messages", "/v1/memories", "/v1/revisions", "/v1/corrections", "/v1/review", "/v1/extract"),
+    *("/v1/graph/", "/v1/chat/", "/v1/projects/", "/mcp", "/compat/", "/api/"),
+)
+"""Here texts come in. What comes elsewhere is a question, ids or settings, and short."""
+_IMPORT_PATH: Final = "/v1/import"
+
+
+class BodyLimitMiddleware:
+    """Refuses a body that is too long or has too many parts, whether it says so beforehand or not, or does not come.
+
+    The rest of a refused body is read and dropped, so that the client reads the reply and can ask on.
+    """
+
+    def __init__(
+        self, app: ASGIApp, max_bytes: int, max_import_bytes: int = 0, grace_seconds: float = GRACE_SECONDS
+    ) -> None:
+        self._app = app
+        self._max_bytes = max_bytes
+        self._max_import_bytes = max_import_bytes
+        self._grace_seconds = grace_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        most = self._most(scope["path"])
+        length = Headers(scope=scope).get("content-length", "")
+        if length.isdecimal() and int(length[:20]) > most:
+            return await problem(413, "body_too_large", _detail(most))(scope, receive, send)
+        parts = None if scope["path"] == _IMPORT_PATH else JsonParts()
+        body = _Body(receive, most, parts, self._grace_seconds)
+        return await self._app(scope, body.receive, send)
+
+    def _most(self, path: str) -> int:
+        if path == _IMPORT_PATH:
+            return self._max_import_bytes
+        return self._max_bytes if path.startswith(_TEXT_PATHS) else min(_QUESTION_BYTES, self._max_bytes)
+
+
+class _Body:
+    """The body of one request, counted as it comes."""
+
+    def __init__(self, receive: Receive, most: int, parts: JsonParts | None, grace_seconds: float) -> None:
+        self._receive = receive
+        self._most = most
+        self._parts = parts
+        self._end = asyncio.get_running_loop().time() + grace_seconds
+        self._count = 0
+        self._is_complete = False
+
+    async def receive(self) -> Message:
+        if self._is_complete:  # what follows is only the news that the client has gone
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._end + self._count / MIN_BYTES_PER_SECOND):
+                message = await self._receive()
+        except TimeoutError:
+            raise HTTPException(408, "the body did not come in time", {"Connection": "close"}) from None
+        body = message.get("body", b"")
+        self._count += len(body)
+        self._is_complete = not message.get("more_body", False)
+        if self._count > self._most:
+            raise HTTPException(413, _detail(self._most))
+        if self._parts and self._parts.are_too_many(body):
+            raise HTTPException(413, f"the body has more than {MAX_PARTS:,} texts, lists and objects: send it in parts")
+        return message
+
+
+class JsonParts:
+    """Counts the parts of JSON while it comes. Where it is no JSON, reading it will end where the count went wrong."""
+
+    def __init__(self) -> None:
+        self._parts = self._values = 0
+        self._in_text = False
+        self._rest = b""
+
+    def are_too_many(self, chunk: bytes) -> bool:
+        """Count a piece, wherever it was cut off."""
+        plain = (self._rest + chunk).replace(b"\\\\", b"")
+        self._rest = plain[-1:] if plain.endswith(b"\\") else b""
+        texts = plain.replace(b'\\"', b"").split(b'"')
+        between = b"".join(texts[self._in_text :: 2])
+        self._parts += (len(texts) - self._in_text) // 2 + between.count(b"[") + between.count(b"{")
+        self._values += between.count(b",")
+        self._in_text ^= len(texts) % 2 == 0
+        return self._parts > MAX_PARTS or self._values > MAX_VALUES
+
+
+def _detail(most: int) -> str:
+    return f"the body is longer than {most:,} bytes: send it in parts"
+
+
+class RateLimitMiddleware:
+    """Stands behind the authentication. Without a limit it lets everything pass."""
+
+    def __init__(self, app: ASGIApp, per_minute: int) -> None:
+        self._app = app
+        self._limit = RateLimit(per_minute) if per_minute else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller = scope.get("state", {}).get("caller")
+        if caller is None or self._limit is None:
+            return await self._app(scope, receive, send)
+        allowance = self._limit.take(caller.key.id)
+        if allowance.wait:
+            return await too_many(allowance)(scope, receive, send)
+
+        async def send_with_limit(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(_headers(allowance))
+            await send(message)
+
+        return await self._app(scope, receive, send_with_limit)
+
+
+def too_many(allowance: Allowance) -> ProblemResponse:
+    seconds = math.ceil(allowance.wait)
+    headers = {**_headers(allowance), "Retry-After": str(seconds)}
+    return problem(429, "rate_limit", "too many requests", hint=f"Try again in {seconds} s.", headers=headers)
+
+
+def _headers(allowance: Allowance) -> dict[str, str]:
+    return {
+        "RateLimit-Limit": str(allowance.limit),
+        "RateLimit-Remaining": str(allowance.remaining),
+        "RateLimit-Reset": str(math.ceil(allowance.wait)),
+    }
+
+
+_PUBLIC_PATHS: Final = frozenset({"/", "/healthz", "/readyz", "/v1/identity", "/favicon.ico"})
+_PUBLIC_PREFIXES: Final = ("/static/", "/oauth/", "/.well-known/")
+_SCHEMES: Final = ("bearer", "token")
+"""The second is what clients of mem0 send."""
+_READ_METHODS: Final = frozenset({"GET", "HEAD"})
+
+
+class AuthenticationMiddleware:
+    """Puts the caller into the request's state, or refuses the request."""
+
+    def __init__(self, app: ASGIApp, services: Services) -> None:
+        self._app = app
+        self._services = services
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or is_public(scope["path"], scope["method"]):
+            return await self._app(scope, receive, send)
+        try:
+            caller = self._authenticate(Request(scope))
+        except EunoeError as error:
+            return await refusal(error, self._services.addresses, scope["path"])(scope, receive, send)
+        scope.setdefault("state", {}).update(caller=caller, is_valid=lambda: self._is_valid(scope))
+        return await self._app(scope, receive, send)
+
+    def _is_valid(self, scope: Scope) -> bool:
+        """Whether the request would be let in now: a long reply asks this again and again."""
+        try:
+            self._authenticate(Request(scope))
+        except EunoeError:
+            return False
+        return True
+
+    def _authenticate(self, request: Request) -> Caller:
+        attempt = attempt_of(request)
+        token = _find_token(request.headers)
+        if token:
+            return self._services.logins.by_token(token, attempt)
+        session = find_session_id(request, self._services.addresses)
+        if not session:
+            raise LoginError("the request carries no key")
+        caller = self._services.logins.by_session(session, attempt)
+        if not self._is_from_own_page(request):
+            raise AccessError("a session can be used only by pages of this server")
+        return caller
+
+    def _is_from_own_page(self, request: Request) -> bool:
+        """A browser sends a cookie along from pages of other ports too; what it says about the page it cannot forge."""
+        origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
+        if site not in (None, "same-origin", "none"):
+            return False
+        if origin is None:
+            return request.method in _READ_METHODS
+        return self._services.addresses.is_own_origin(origin, request.headers.get("host", ""))
+
+
+def attempt_of(request: Request) -> Attempt:
+    """What a request says of itself that can be believed."""
+    address = request.client.host if request.client else ""
+    server = request.scope.get("server") or ("", 0)
+    request_id = request.scope.get("state", {}).get("request_id", "")
+    addresses: Addresses = request.app.state.services.addresses
+    is_forwarded = addresses.is_for_others(request.headers.get("host", ""))
+    return Attempt(address, request.scope["path"], request_id, server[0], is_forwarded)
+
+
+def refusal(error: EunoeError, addresses: Addresses, path: str) -> ProblemResponse:
+    """What is answered to whoever is not let in."""
+    if not isinstance(error, LoginError):
+        return problem_of(error)
+    if error.allowance:
+        return too_many(error.allowance)
+    return problem(401, "unauthorized", str(error), headers={"WWW-Authenticate": addresses.challenge(path)})
+
+
+def is_public(path: str, method: str = "GET") -> bool:
+    is_login = path == "/session" and method == "POST"
+    return is_login or path in _PUBLIC_PATHS or path.startswith(_PUBLIC_PREFIXES)
+
+
+def _find_token(headers: Headers) -> str:
+    kind, _, value = headers.get("authorization", "").partition(" ")
+    token, other = value.strip() if kind.lower() in _SCHEMES else "", headers.get("x-api-key", "").strip()
+    if token and other and token != other:
+        raise InputError("Authorization and X-API-Key carry different keys: send one")
+    return token or other
+
+
+_READ_METHODS_AUDIT: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_READ_OPERATIONS: Final = frozenset(
+    {
+        *("recall", "get_context", "look_up", "get_memories", "list_by_files", "get_access_counts"),
+        *("extract", "flush", "check", "test_model"),
+    }
+)
+"""Questions whose body is too long for a path. All other requests that are no GET are taken for changes."""
+_READ_PATHS: Final = ("/mcp", "/compat/", "/api/projects/")
+"""Here every change is one of a memory, which tells of it itself."""
+
+
+class AuditMiddleware:
+    """Stands behind the authentication and notes each request that was no question and that no memory told of."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller: Caller | None = scope.get("state", {}).get("caller")
+        if caller is None or scope["method"] in _READ_METHODS_AUDIT or scope["path"].startswith(_READ_PATHS):
+            return await self._app(scope, receive, send)
+        is_noted = False
+
+        async def note(status: int, is_replay: bool) -> None:
+            nonlocal is_noted
+            is_noted = True
+            operation = getattr(scope.get("route"), "name", "")
+            outcome = None if is_replay else _outcome(status)
+            if caller.trail.is_empty and outcome and operation and operation not in _READ_OPERATIONS:
+                await asyncio.to_thread(caller.trail.note, operation, (), 1 if outcome == "done" else 0, outcome)
+
+        async def noting_send(message: Message) -> None:
+            if message["type"] == "http.response.start":  # before the reply: what was acknowledged is in the log
+                await note(message["status"], "idempotency-replayed" in Headers(raw=message["headers"]))
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noting_send)
+        finally:
+            if not is_noted:
+                await note(500, is_replay=False)
+
+
+def _outcome(status: int) -> AuditOutcome | None:
+    """None for a request that could not be understood: nothing came of it."""
+    if status < 400:
+        return "done"
+    if status == 403:
+        return "refused"
+    return "failed" if status >= 500 else None
+
+
+def add_middleware(app: FastAPI, services: Services) -> None:
+    """From the innermost to the outermost, which sees a request first."""
+    config, addresses = services.config, services.addresses
+    app.add_middleware(AuditMiddleware)
+    app.add_middleware(RateLimitMiddleware, per_minute=config.requests_per_minute)
+    app.add_middleware(AuthenticationMiddleware, services=services)
+    app.add_middleware(
+        BodyLimitMiddleware,
+        max_bytes=config.max_body_bytes,
+        max_import_bytes=config.max_import_bytes,
+    )
+    app.add_middleware(PathSegmentsMiddleware)
+    app.add_middleware(AddressMiddleware, addresses=addresses)
+    app.add_middleware(FaultMiddleware)
+    app.add_middleware(SecurityHeadersMiddleware, addresses=addresses)
+    app.add_middleware(ObservationMiddleware, metrics=services.metrics, tracing=services.tracing)
+    app.add_middleware(RequestIdMiddleware)

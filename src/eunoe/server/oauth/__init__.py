@@ -1,1 +1,0 @@
-"""OAuth 2.1 for hosted assistants: a person lets a client use the memory as one of their keys may, or with less."""
