@@ -1,20 +1,21 @@
-"""Write what follows from the verbs: python tools/faces.py, or with --check say what is not up to date."""
+"""Write what follows from the verbs: python -m tools.faces, or with --check say what is not up to date."""
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from eunoe.memory import Memory
+from tools.typescript_types import TARGET, openapi_document, typescript_types
+
 from eunoe.memory.groups import Admin, Corrections, Graph, Leases, Streams, Summaries
 from eunoe.memory.verb import VERBS, Verb
 
 ROOT = Path(__file__).parent.parent
 FACES = ROOT / "src/eunoe/memory/faces.py"
+HTTP = ROOT / "docs/http.md"
 _GROUPS = (Streams, Summaries, Corrections, Leases, Graph, Admin)
-_HEAD = '''"""The verbs awaited, bound to a scope, or both. Written by tools/faces.py from the verbs of `Memory`: run `make faces`."""
+_HEAD = '''"""The verbs awaited, bound to a scope, or both. Written from the verbs of `Memory`: run `make faces`."""
 
 from __future__ import annotations
 
@@ -80,9 +81,21 @@ def _verbs(group: str) -> Iterator[Verb]:
     return (each for each in VERBS.values() if each.group == group)
 
 
+def http_page() -> str:
+    """The page about HTTP, with its table of verbs."""
+    page = HTTP.read_text(encoding="utf-8")
+    rows = [
+        f"| `{verb.route}` | `{name}` | {verb.right} | {verb.summary.rstrip('.').replace('|', '/')} |\n"
+        for name, verb in sorted(VERBS.items(), key=lambda each: each[1].group)
+        if verb.route
+    ]
+    head = "| route | verb | right | |\n|---|---|---|---|\n"
+    before, start, rest = page.partition("<!-- verbs: written by make faces -->\n")
+    return before + start + head + "".join(rows) + "<!-- /verbs -->" + rest.partition("<!-- /verbs -->")[2]
+
+
 def main() -> None:
-    assert inspect.isclass(Memory)
-    written = {FACES: python_faces()}
+    written = {FACES: python_faces(), HTTP: http_page(), TARGET: typescript_types(openapi_document())}
     stale = [path for path, text in written.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     if "--check" in sys.argv:
         sys.exit("".join(f"{path.relative_to(ROOT)} is not up to date: run make faces\n" for path in stale) or 0)

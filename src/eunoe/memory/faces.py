@@ -1,4 +1,4 @@
-"""The verbs awaited, bound to a scope, or both. Written by tools/faces.py from the verbs of `Memory`: run `make faces`."""
+"""The verbs awaited, bound to a scope, or both. Written from the verbs of `Memory`: run `make faces`."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Streams(Face):
         return self._run(self._engine.streams_list, self._guard.keys(keys), self._guard.bounds)
 
     @verb("write", "PATCH /v1/streams", settings=True)
-    def configure(self, scope: ScopeLike, /, preset: str = "", **changes: SettingValue) -> Stream:
+    def configure(self, /, scope: ScopeLike, preset: str = "", **changes: SettingValue) -> Stream:
         """Change the settings of one stream, and make it if it is new: so an agent gets a shard.
 
         >>> with eunoe.open(":memory:") as memory:
@@ -104,7 +104,7 @@ class Streams(Face):
         return self._run(self._engine.streams_presets)
 
     @verb("admin", "PUT /v1/presets/{name}", settings=True, whole=True)
-    def set_preset(self, name: str, /, like: str = "", **changes: SettingValue) -> Settings:
+    def set_preset(self, /, name: str, like: str = "", **changes: SettingValue) -> Settings:
         """Change a kind of stream, or make a new one, like another one if that is named.
 
         >>> with eunoe.open(":memory:") as memory:

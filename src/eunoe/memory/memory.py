@@ -559,8 +559,8 @@ class Memory(Face):
         """
         owner = self._guard.scope(scope)
         given = changes if vector is None else {**changes, "vector": vector}
-        scopes: Scopes = self._guard.source_scopes(source_scopes)
-        return self._run(self._engine.update, owner, check_id(id), text, self._guard.changes(given, owner), scopes)
+        checked, scopes = self._guard.changes(given, owner), self._guard.source_scopes(source_scopes)
+        return self._run(self._engine.update, owner, check_id(id), text, checked, [*scopes])
 
     @verb("write", "POST /v1/expire", answer="receipts")
     def expire(self, scope: ScopeLike, ids: str | Iterable[str], at: TimeLike | None) -> builtins.list[Receipt]:

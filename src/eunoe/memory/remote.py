@@ -12,7 +12,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from datetime import datetime
 from http.client import HTTPException, HTTPResponse
 from inspect import Parameter
 from pathlib import Path
@@ -26,9 +25,19 @@ from eunoe.memory.face import Watch
 from eunoe.memory.groups import Admin, Corrections, Graph, Leases, Streams, Summaries
 from eunoe.memory.guard import OPEN
 from eunoe.memory.memory import Memory
-from eunoe.memory.verb import VERBS, Verb
-from eunoe.model.arguments import RIGHTS, Right, check_callback, check_flag, check_id, check_path, check_seconds
+from eunoe.memory.verb import VERBS, ArgumentKind, Verb
+from eunoe.model.arguments import (
+    RIGHTS,
+    Right,
+    check_callback,
+    check_flag,
+    check_id,
+    check_path,
+    check_seconds,
+    parse_time,
+)
 from eunoe.model.json import noun_of
+from eunoe.model.message import Message
 from eunoe.model.result import BackupReport, ImportReport, Lease, Page, Receipt
 from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_scopes
 from eunoe.net.local_server import find_local_server
@@ -64,7 +73,7 @@ class _Remote:
         """Send a verb's arguments and return the noun that is answered."""
         method, _, path = verb.route.partition(" ")
         names = [name for _, name, _, _ in Formatter().parse(path) if name]
-        path = path.format(**{name: quote(str(given.pop(name)), safe="") for name in names})
+        path = path.format(**{name: _segment(verb, name, given.pop(name)) for name in names})
         if get_origin(verb.returns) is Page and isinstance(most := given.get("limit"), int) and most > _PAGE_ITEMS:
             return self._ask_for_pages(verb, method, path, given, most)
         return self._ask_once(verb, method, path, given)
@@ -73,7 +82,7 @@ class _Remote:
         answer = self._transport.call(
             method,
             path,
-            **{"query": _query(given)} if method == "GET" else {"body": given},
+            **{"query": _query(verb, given)} if method == "GET" else {"body": given},
             is_repeatable=verb.repeatable,
             is_keyed=verb.keyed,
             is_slow=verb.slow and verb.right != "read",  # a context has to be there in time
@@ -289,22 +298,42 @@ def _given(verb: Verb, signature: inspect.Signature, arguments: Mapping[str, Any
         if parameter.kind is Parameter.VAR_KEYWORD:
             yield from [("settings", value)] if verb.settings else value.items()
         elif name != "progress" and (value is not None or parameter.default is Parameter.empty):
-            yield name, value
+            yield name, _plain(verb.arguments[name].kind, value) if name in verb.arguments else value
 
 
-def _query(given: Mapping[str, Any]) -> dict[str, Any]:
+def _segment(verb: Verb, name: str, value: Any) -> str:
+    """An argument as a part of a path."""
+    return quote(check_id(value, name) if verb.arguments[name].kind == "text" else str(value), safe="")
+
+
+def _plain(kind: ArgumentKind, value: Any) -> Any:
+    """Lists of what can be read only once, or has no order; an argument as it is, where it is neither."""
+    if kind == "items" and isinstance(value, Iterable) and not isinstance(value, str | Mapping):
+        return [_plain_item(each) for each in value]
+    is_list = kind in ("texts", "choices", "scopes", "messages") and isinstance(value, Iterable)
+    return list(value) if is_list and not isinstance(value, str | bytes | Mapping | Message) else value
+
+
+def _plain_item(item: Any) -> Any:
+    known = VERBS["remember"].arguments
+    if not isinstance(item, Mapping):
+        return item
+    return {name: _plain(known[name].kind, value) if name in known else value for name, value in item.items()}
+
+
+def _query(verb: Verb, given: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments as texts, or as lists of texts."""
-    return {name: _query_value(name, value) for name, value in given.items()}
-
-
-def _query_value(name: str, value: Any) -> Any:
-    if name in ("scope", "within"):
-        return Scope.of(value).text
-    if isinstance(value, Mapping):
-        return json.dumps(value, default=plain_value)
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else value
+    query = {}
+    for name, value in given.items():
+        kind = verb.arguments[name].kind if name in verb.arguments else "text"
+        if kind == "scope":
+            value = Scope.of(value).text
+        elif kind == "time":
+            value = parse_time(value, name).isoformat()
+        elif kind == "mapping":
+            value = json.dumps(value, default=plain_value)
+        query[name] = value
+    return query
 
 
 def _encoded(lines: Iterable[str], progress: Progress | None) -> Iterator[bytes]:

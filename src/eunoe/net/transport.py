@@ -12,7 +12,7 @@ import socket
 import ssl
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -223,8 +223,6 @@ def plain_value(value: Any) -> Any:
         return dict(value)
     if hasattr(value, "tolist"):  # an array
         return value.tolist()
-    if isinstance(value, Iterable):
-        return list(value)
     raise InputError(f"a {type(value).__name__} cannot be sent to a server: give texts, numbers, lists or mappings")
 
 

@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from eunoe.model.arguments import Right
 from eunoe.server.access import LoginError
 from eunoe.server.audit import AuditTrail
+from eunoe.server.common import ServicesParam
 from eunoe.server.keys import Key
 from eunoe.server.middleware import attempt_of, too_many
 from eunoe.server.oauth import (
@@ -28,7 +29,6 @@ from eunoe.server.oauth import (
     read_rights,
 )
 from eunoe.server.problems import problem
-from eunoe.server.routes.common import ServicesParam
 from eunoe.server.services import Services
 
 _PAGE: Final = """<!doctype html>
