@@ -30,8 +30,8 @@ test: .venv/.dev
 	$(BIN)/python -m pytest --dist worksteal -n $$(($$(getconf _NPROCESSORS_ONLN) * 2))
 
 check: .venv/.dev
-	$(BIN)/ruff check src tests training tools
-	$(BIN)/ruff format --check src tests training tools
+	$(BIN)/ruff check src bench tests training tools
+	$(BIN)/ruff format --check src bench tests training tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.faces --check
@@ -53,7 +53,7 @@ soak: .venv/.dev
 	$(LONG_RUN) $(BIN)/python -m pytest tests/server/test_fuzz.py tests/server/test_crash.py tests/server/test_load.py
 
 bench: .venv/.bench
-	$(BIN)/eunoe bench engine --quick
+	$(BIN)/python -m bench engine --quick
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis clients/typescript/node_modules clients/typescript/dist

@@ -3,8 +3,9 @@
 import asyncio
 from statistics import mean
 
+from bench.conversations import GoldConversation, load_conversations
+
 import eunoe
-from eunoe.bench.conversations import GoldConversation, load_conversations
 from eunoe.hosts.agentflow import EunoeStore, MemoryManager
 
 THRESHOLDS = (0.0, 0.3, 0.5, 0.7)

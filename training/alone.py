@@ -3,7 +3,7 @@
     python training/alone.py --documents FOLDER                     the encoder in the package
     python training/alone.py --model FOLDER --documents FOLDER      one that `export.py` wrote
     python training/alone.py --speed                                how fast it is on one core
-    python training/alone.py --documents FOLDER --kept FOLDER       writes what is kept back, for `eunoe bench multihop`
+    python training/alone.py --documents FOLDER --kept FOLDER       writes what is kept back, for `bench multihop`
 
 Recall of turns, or of passages, in percent. Questions are asked as recall asks them, without the names of those who
 speak. Of 2wiki_dev.json and musique_dev.json only the questions kept back from training are asked.

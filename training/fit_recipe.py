@@ -29,9 +29,9 @@ from typing import Protocol
 
 import numpy as np
 import talk
+from bench.conversations import GoldConversation, GoldQuestion, load_conversations
 from scipy.optimize import minimize, minimize_scalar
 
-from eunoe.bench.conversations import GoldConversation, GoldQuestion, load_conversations
 from eunoe.embed import load_embedder
 from eunoe.embed.encoder import Encoder
 from eunoe.index.stream import IndexEntry, StreamIndex

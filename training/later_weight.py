@@ -12,12 +12,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from bench.conversations import GoldConversation
 from fit_recipe import EmbedderVectors, entries, load_part
 
-from eunoe.bench.conversations import GoldConversation
 from eunoe.index.stream import StreamIndex
 from eunoe.recall import query
-from eunoe.recall.ranking import find_candidates, present_share
+from eunoe.recall.query import present_share
+from eunoe.recall.ranking import find_candidates
 from eunoe.recall.recipes import RECIPES, Recipe
 
 WEIGHTS = (0.0, 2.0, 4.0, 6.0, 8.0)

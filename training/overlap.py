@@ -32,9 +32,9 @@ TRAINED_SHARE = corpus.load_settings()["documents"]["share"]
 """Of the questions about documents, how many are trained on."""
 
 TECHNICAL_SET = Path(__file__).parents[1] / "src" / "eunoe" / "bench" / "technical"
-"""What `eunoe bench multihop --set technical` asks."""
+"""What `python -m bench multihop --set technical` asks."""
 OTHER_LANGUAGES = TECHNICAL_SET.with_name("languages.json")
-"""What `eunoe bench languages` asks."""
+"""What `python -m bench languages` asks."""
 
 _WORD = re.compile(r"\w+")
 _NAME = re.compile(r"(?<=[a-z,:.] )[A-ZÀ-Þ][a-zß-ÿ]+ [A-ZÀ-Þ][a-zß-ÿ]+\b")

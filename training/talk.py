@@ -1,4 +1,4 @@
-"""Reads conversations in the talk format, checks them, and writes them as JSON for `eunoe bench recall`.
+"""Reads conversations in the talk format, checks them, and writes them as JSON for `python -m bench recall`.
 
 python training/talk.py                       check and count what is in training/talk
 python training/talk.py FILE.txt ...          check and count these

@@ -3,9 +3,8 @@
 import json
 
 import pytest
-
-from eunoe.bench.cold import made_up_documents, run_cold_bench
-from eunoe.cli.app import run
+from bench.__main__ import run_bench
+from bench.cold import made_up_documents, run_cold_bench
 
 FIGURES = (
     "import_s", "import_cpu_s", "first_without_index_s", "first_without_index_cpu_s", "first_s", "first_cpu_s",
@@ -29,8 +28,8 @@ def test_a_run_keeps_an_index() -> None:
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "cold", "--sizes", "40", "--json"]) == 0
+    assert run_bench(["cold", "--sizes", "40", "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)["sizes"]) == ["40"]
-    assert run(["bench", "cold", "--sizes", "40"]) == 0
+    assert run_bench(["cold", "--sizes", "40"]) == 0
     assert "after it" in " ".join(capsys.readouterr().out.split())
-    assert run(["bench", "cold", "--sizes", "few"]) == 2
+    assert run_bench(["cold", "--sizes", "few"]) == 2

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.__main__ import run_bench
+from bench.context import ContextAnswer, context_figures, holds_gold, run_context_bench
+from bench.conversations import join_turns, load_conversations
 
 from eunoe import embed
-from eunoe.bench.context import ContextAnswer, context_figures, holds_gold, run_context_bench
-from eunoe.bench.conversations import join_turns, load_conversations
-from eunoe.cli.app import run
 from eunoe.errors import InputError
 from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Record
@@ -145,27 +145,27 @@ def test_what_is_no_conversation_file_is_refused(tmp_path: Path, content: str) -
 
 def test_the_command_prints_json(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--tokens", "300", "--embedder", "none", "--recipe", "thorough", "--json"]
-    assert run(["bench", "context", str(plain), *options]) == 0
+    assert run_bench(["context", str(plain), *options]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert (printed["hit"], printed["tokens"], printed["recipe"]) == (100.0, 300, "thorough")
     assert 0 < printed["tokens_mean"] <= 300
 
 
 def test_the_command_prints_a_table(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "context", str(plain), "--embedder", "none"]) == 0
+    assert run_bench(["context", str(plain), "--embedder", "none"]) == 0
     printed = capsys.readouterr().out
     assert "100.0 %" in printed
     assert "keyword search" in printed
 
 
 def test_a_missing_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "context", str(tmp_path / "none.json")]) == 1
+    assert run_bench(["context", str(tmp_path / "none.json")]) == 1
     assert capsys.readouterr().err.count("\n") == 1
 
 
 @pytest.mark.parametrize("options", [["--tokens", "0"], ["--tokens", "many"], ["--store", "x.db"]])
 def test_misuse_is_named(plain: Path, options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "context", str(plain), *options]) == 2
+    assert run_bench(["context", str(plain), *options]) == 2
     assert options[0] in capsys.readouterr().err
 
 

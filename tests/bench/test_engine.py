@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bench.__main__ import run_bench
+from bench.peers import DESCRIPTIONS, ENGINES, PEERS, SUBJECT
+from bench.worker import TaskSpec, exact_recall, search_latency
+from bench.workload import BATCH_SIZE, SearchQuery, Workload
 
 import eunoe
-from eunoe.bench import Result, StatusLine, engine, engine_report, worker
-from eunoe.bench.peers import DESCRIPTIONS, ENGINES, PEERS, SUBJECT
-from eunoe.bench.worker import TaskSpec, exact_recall, search_latency
-from eunoe.bench.workload import BATCH_SIZE, SearchQuery, Workload
-from eunoe.cli.app import run
+from bench import Result, StatusLine, engine, engine_report, worker
 
 MODULES = {
     "sqlite-vec": "sqlite_vec",
@@ -247,26 +247,26 @@ def test_scale_bench_compares_two_stores_and_opens_a_stream() -> None:
 def test_command_prints_json_and_writes_the_documents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = tmp_path / "engines.md"
     sizes = ["--sizes", "200", "--peers", "none", "--quick", "--queries", "5"]
-    assert run(["bench", "engine", *sizes, "--json", "--markdown", str(document)]) == 0
+    assert run_bench(["engine", *sizes, "--json", "--markdown", str(document)]) == 0
     assert list(json.loads(capsys.readouterr().out)["sizes"]) == ["200"]
     assert "| eunoe |" in document.read_text(encoding="utf-8")
 
 
 def test_command_refuses_an_unknown_peer(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "engine", "--peers", "oracle"]) == 2
+    assert run_bench(["engine", "--peers", "oracle"]) == 2
     assert "unknown peer oracle" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("sizes", ["10x", "1000,many", "0", "-5", "²"])
 def test_command_says_how_sizes_are_written(sizes: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "engine", "--sizes", sizes]) == 2
+    assert run_bench(["engine", "--sizes", sizes]) == 2
     shown = capsys.readouterr().err
     assert "is not a number of memories" in shown
     assert "invalid literal" not in shown
 
 
 def test_command_takes_no_embedder(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "engine", "--embedder", "none"]) == 2
+    assert run_bench(["engine", "--embedder", "none"]) == 2
     assert "--embedder" in capsys.readouterr().err
 
 
@@ -283,7 +283,7 @@ def unmeasured(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 def test_a_file_that_cannot_be_written_is_refused_before_measuring(
     unmeasured: list[object], tmp_path: Path, option: str, place: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["bench", "engine", "--json", option, str(tmp_path / place)]) == 1
+    assert run_bench(["engine", "--json", option, str(tmp_path / place)]) == 1
     assert f"cannot write {tmp_path / place}" in capsys.readouterr().err
     assert unmeasured == []
 
@@ -291,8 +291,8 @@ def test_a_file_that_cannot_be_written_is_refused_before_measuring(
 def test_a_plot_without_matplotlib_is_refused_before_measuring(
     unmeasured: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("eunoe.cli.bench.find_spec", lambda name: None)
-    assert run(["bench", "engine", "--json", "--plot", str(tmp_path / "plot.png")]) == 1
+    monkeypatch.setattr("bench.__main__.find_spec", lambda name: None)
+    assert run_bench(["engine", "--json", "--plot", str(tmp_path / "plot.png")]) == 1
     assert "pip install 'eunoe[bench]'" in capsys.readouterr().err
     assert unmeasured == []
 
@@ -304,7 +304,7 @@ def test_figures_are_printed_before_files_are_written(
         raise OSError("no room left")
 
     monkeypatch.setattr(engine_report, "markdown", broken)
-    assert run(["bench", "engine", "--json", "--markdown", str(tmp_path / "table.md")]) == 1
+    assert run_bench(["engine", "--json", "--markdown", str(tmp_path / "table.md")]) == 1
     shown = capsys.readouterr()
     assert json.loads(shown.out) == NO_FIGURES
     assert "no room left" in shown.err
@@ -317,7 +317,7 @@ def test_plot_draws_a_png(result: Result, tmp_path: Path) -> None:
 
 
 def test_no_peer_is_imported_with_the_bench() -> None:
-    code = "import sys, eunoe.bench.engine; print([m for m in sys.argv[1].split(',') if m in sys.modules])"
+    code = "import sys, bench.engine; print([m for m in sys.argv[1].split(',') if m in sys.modules])"
     names = "chromadb,lancedb,langgraph,mem0,sqlite_vec,matplotlib"
     done = subprocess.run([sys.executable, "-c", code, names], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

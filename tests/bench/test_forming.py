@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
+from bench.__main__ import run_bench
+from bench.forming import count_llm_calls, made_up_sentence, run_forming_bench
 
-from eunoe.bench.forming import count_llm_calls, made_up_sentence, run_forming_bench
-from eunoe.cli.app import run
 from eunoe.llm.contract import Prompt
 
 TINY = ["--turns", "2", "--atoms", "10", "--embedder", "none"]
@@ -45,7 +45,7 @@ def test_a_second_call_would_be_counted(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "forming", *TINY, "--json"]) == 0
+    assert run_bench(["forming", *TINY, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     times = {"observe_ms", "observe_without_pause_ms", "context_ms"}
     assert set(printed) == {*times, "calls_per_formation", "turns", "atoms"}
@@ -53,7 +53,7 @@ def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_command_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "forming", *TINY]) == 0
+    assert run_bench(["forming", *TINY]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "observe a turn and its answer" in printed
     assert "1 for 8 streams" in printed
@@ -61,10 +61,10 @@ def test_the_command_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("options", [["--turns", "0"], ["--atoms", "-1"], ["--store", "x.db"]])
 def test_misuse_is_named(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "forming", *options]) == 2
+    assert run_bench(["forming", *options]) == 2
     assert options[0] in capsys.readouterr().err
 
 
 def test_an_unknown_embedder_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "forming", "--turns", "1", "--atoms", "1", "--embedder", "nonesuch"]) == 1
+    assert run_bench(["forming", "--turns", "1", "--atoms", "1", "--embedder", "nonesuch"]) == 1
     assert capsys.readouterr().err.count("\n") == 1

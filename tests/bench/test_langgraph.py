@@ -3,11 +3,10 @@
 import json
 
 import pytest
+from bench.__main__ import run_bench
+from bench.langgraph import run_langgraph_bench
 
-from eunoe.bench.langgraph import run_langgraph_bench
-from eunoe.cli.app import run
-
-TINY = ["bench", "langgraph", "--items", "20", "--namespaces", "2", "--repeats", "2"]
+TINY = ["langgraph", "--items", "20", "--namespaces", "2", "--repeats", "2"]
 
 
 def test_a_run_measures_the_same_on_both() -> None:
@@ -21,6 +20,6 @@ def test_a_run_measures_the_same_on_both() -> None:
 
 @pytest.mark.parametrize("json_wanted", [True, False])
 def test_the_command_shows_both(json_wanted: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([*TINY, "--json"] if json_wanted else TINY) == 0
+    assert run_bench([*TINY, "--json"] if json_wanted else TINY) == 0
     shown = capsys.readouterr().out
     assert json.loads(shown)["items"] == 20 if json_wanted else "SqliteStore" in shown

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.__main__ import run_bench
+from bench.conversations import load_conversations
+from bench.languages import BUILT_IN, LANGUAGES, run_languages_bench, translate_conversations
 
-from eunoe.bench import languages
-from eunoe.bench.conversations import load_conversations
-from eunoe.bench.languages import BUILT_IN, LANGUAGES, run_languages_bench, translate_conversations
-from eunoe.cli.app import run
+from bench import languages
 from eunoe.errors import InputError
 
 TRANSLATIONS = Path(__file__).parents[2] / "training" / "translations"
@@ -97,9 +97,9 @@ def test_what_cannot_be_asked(tmp_path: Path, data: Any, reason: str) -> None:
 
 def test_the_command(few: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(languages, "BUILT_IN", few)
-    assert run(["bench", "languages", "--embedder", "none", "--recipe", "lexical", "--json"]) == 0
+    assert run_bench(["languages", "--embedder", "none", "--recipe", "lexical", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert (result["questions"], result["recipe"]) == (3, "lexical")
-    assert run(["bench", "languages"]) == 0
+    assert run_bench(["languages"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[-4:]] == list(LANGUAGES.values())

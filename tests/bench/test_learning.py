@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.__main__ import run_bench
+from bench.conversations import BUILT_IN, read_conversations
+from bench.labelled_turns import label_figures, load_labelled_turns, run_labels_bench
+from bench.learning import holds_words, run_learning_bench
+from bench.metrics import f1_scores, precision_at_recall
+from bench.turn_judge import DROPPED_KINDS
 
 from eunoe import embed
-from eunoe.bench.conversations import BUILT_IN, read_conversations
-from eunoe.bench.labelled_turns import label_figures, load_labelled_turns, run_labels_bench
-from eunoe.bench.learning import holds_words, run_learning_bench
-from eunoe.bench.metrics import f1_scores, precision_at_recall
-from eunoe.bench.turn_judge import DROPPED_KINDS
-from eunoe.cli.app import run
 from eunoe.errors import InputError
 from eunoe.form.turns import Judgement, TurnReading
 from eunoe.model.arguments import KEPT_KINDS, TURN_KINDS
@@ -279,14 +279,14 @@ class LengthReader:
 
 class TestAJudge:
     def test_it_ranks_turns(self, chat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("eunoe.bench.turn_judge.TurnReader", LengthReader)
+        monkeypatch.setattr("bench.turn_judge.TurnReader", LengthReader)
         turns = run_learning_bench(chat, embedder="none")["turns"]
         # Two of the three gold turns are among the three longest, the third has no rank.
         assert turns["precision@65"] == 66.67
         assert turns["recall"] == pytest.approx(200 / 3, abs=0.01)
 
     def test_it_names_kinds(self, labelled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("eunoe.bench.turn_judge.TurnReader", LengthReader)
+        monkeypatch.setattr("bench.turn_judge.TurnReader", LengthReader)
         kinds = run_labels_bench([labelled], embedder="none")["kinds"]
         assert {name: own["recall"] for name, own in kinds.items() if own["count"]} == {
             "instruction": 0.0,
@@ -299,34 +299,34 @@ class TestAJudge:
 
 class TestTheCommand:
     def test_json(self, chat: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert run(["bench", "learning", str(chat), "--embedder", "none", "--json"]) == 0
+        assert run_bench(["learning", str(chat), "--embedder", "none", "--json"]) == 0
         printed = json.loads(capsys.readouterr().out)
         assert printed["turns"]["gold"] == 3
         assert printed["by_kind"].keys() == {"assistant", "people"}
 
     def test_a_table(self, chat: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert run(["bench", "learning", str(chat), "--embedder", "none"]) == 0
+        assert run_bench(["learning", str(chat), "--embedder", "none"]) == 0
         printed = capsys.readouterr().out
         assert all(word in printed for word in ("precision", "assistant", "people", "always answer me in German"))
 
     def test_labelled_turns_as_json(self, labelled: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert run(["bench", "learning", str(labelled), "--embedder", "none", "--json"]) == 0
+        assert run_bench(["learning", str(labelled), "--embedder", "none", "--json"]) == 0
         printed = json.loads(capsys.readouterr().out)
         assert list(printed) == ["kept", "dropped", "macro_f1", "kinds"]
         assert list(printed["kinds"]) == list(TURN_KINDS)
         assert list(printed["kinds"]["plan"]) == ["precision", "recall", "f1", "count"]
 
     def test_labelled_turns_as_a_table(self, labelled: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert run(["bench", "learning", str(labelled), str(labelled), "--embedder", "none"]) == 0
+        assert run_bench(["learning", str(labelled), str(labelled), "--embedder", "none"]) == 0
         other = labelled.with_name("other.TXT")
         other.write_text(LABELLED, encoding="utf-8")
-        assert run(["bench", "learning", str(labelled), str(other), "--embedder", "none"]) == 0
+        assert run_bench(["learning", str(labelled), str(other), "--embedder", "none"]) == 0
         printed = capsys.readouterr().out
         assert all(word in printed for word in ("instruction", "dropped", "turns.txt", "other.TXT", "together"))
 
     @pytest.mark.parametrize("name", ["none.txt", "none.json"])
     def test_a_missing_file_is_one_line(self, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert run(["bench", "learning", str(tmp_path / name)]) == 1
+        assert run_bench(["learning", str(tmp_path / name)]) == 1
         assert capsys.readouterr().err.count("\n") == 1
 
     @pytest.mark.parametrize("name", ["odd.txt", "odd.json"])
@@ -336,17 +336,17 @@ class TestTheCommand:
     ) -> None:
         path = tmp_path / name
         path.write_bytes(content)
-        assert run(["bench", "learning", str(path)]) == 1
+        assert run_bench(["learning", str(path)]) == 1
         error = capsys.readouterr().err
         assert (error.count("\n"), name in error, "unexpected" in error) == (1, True, False)
 
     def test_a_folder_is_one_line(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert run(["bench", "learning", str(tmp_path)]) == 1
+        assert run_bench(["learning", str(tmp_path)]) == 1
         assert capsys.readouterr().err.count("\n") == 1
 
     @pytest.mark.parametrize("names", [("chat.json", "turns.txt"), ("chat.json", "chat2.json")])
     def test_files_that_do_not_go_together_are_misuse(
         self, tmp_path: Path, names: tuple[str, ...], capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert run(["bench", "learning", *(str(tmp_path / name) for name in names)]) == 2
+        assert run_bench(["learning", *(str(tmp_path / name) for name in names)]) == 2
         assert "one file of conversations" in capsys.readouterr().err

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.__main__ import run_bench
+from bench.multihop import add_times, load_documents, made_up_passage, run_multihop_bench
 
 from eunoe import embed
-from eunoe.bench.multihop import add_times, load_documents, made_up_passage, run_multihop_bench
-from eunoe.cli.app import run
 from eunoe.errors import InputError
 
 DATA: dict[str, Any] = {
@@ -104,16 +104,16 @@ def test_made_up_passages_are_all_different() -> None:
 
 
 def test_the_command_prints_json_and_a_table(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "multihop", str(file), "--json", "--no-adds", "--no-titles"]) == 0
+    assert run_bench(["multihop", str(file), "--json", "--no-adds", "--no-titles"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["titles"] is False
     assert result["add_ms"] == {}
-    assert run(["bench", "multihop", str(file), "--no-adds"]) == 0
+    assert run_bench(["multihop", str(file), "--no-adds"]) == 0
     shown = capsys.readouterr().out
     assert "associative" in shown
     assert "bm25" in shown
 
 
 def test_an_unknown_extractor_is_a_misuse(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "multihop", str(file), "--extractor", "nltk", "--no-adds"]) != 0
+    assert run_bench(["multihop", str(file), "--extractor", "nltk", "--no-adds"]) != 0
     assert "nltk" in capsys.readouterr().err

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.__main__ import run_bench
+from bench.conversations import BUILT_IN, load_conversations, merge_conversations
+from bench.metrics import latency, mean_scores, percentile, ranking_scores
+from bench.recall import run_recall_bench
 
 from eunoe import embed
-from eunoe.bench.conversations import BUILT_IN, load_conversations, merge_conversations
-from eunoe.bench.metrics import latency, mean_scores, percentile, ranking_scores
-from eunoe.bench.recall import run_recall_bench
-from eunoe.cli.app import run
 from eunoe.errors import InputError
 
 PLAIN: dict[str, Any] = {
@@ -146,7 +146,7 @@ def test_without_kinds_there_are_no_figures_by_kind(plain: Path) -> None:
 
 
 def test_without_a_file_the_conversations_in_the_package_are_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "recall", "--embedder", "none", "--json"]) == 0
+    assert run_bench(["recall", "--embedder", "none", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     asked = json.loads(BUILT_IN.read_text(encoding="utf-8"))["conversations"]
     assert result["questions"] == sum(len(one["questions"]) for one in asked)
@@ -155,16 +155,16 @@ def test_without_a_file_the_conversations_in_the_package_are_asked(capsys: pytes
 
 
 def test_the_command_prints_json(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "recall", str(plain), "--json", "--together", "--recipe", "lexical"]) == 0
+    assert run_bench(["recall", str(plain), "--json", "--together", "--recipe", "lexical"]) == 0
     assert json.loads(capsys.readouterr().out)["recipe"] == "lexical"
 
 
 def test_the_command_prints_a_table(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "recall", str(plain)]) == 0
+    assert run_bench(["recall", str(plain)]) == 0
     shown = capsys.readouterr().out
     assert all(word in shown for word in ("sessions", "single", "multi"))
 
 
 def test_a_missing_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "recall", str(tmp_path / "none.json")]) == 1
+    assert run_bench(["recall", str(tmp_path / "none.json")]) == 1
     assert capsys.readouterr().err.count("\n") == 1

@@ -1,6 +1,6 @@
 """The sessions bench: all of a user is found, however many sessions it is spread over."""
 
-from eunoe.bench.sessions import run_sessions_bench, sessions_views
+from bench.sessions import run_sessions_bench, sessions_views
 
 
 def test_a_run_compares_numbers_of_sessions() -> None:

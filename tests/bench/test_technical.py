@@ -4,9 +4,8 @@ import json
 from typing import Any
 
 import pytest
-
-from eunoe.bench import technical_set
-from eunoe.bench.technical_set import (
+from bench.__main__ import run_bench
+from bench.technical_set import (
     COLLECTIONS,
     FOLDER,
     TEST_COLLECTIONS,
@@ -15,7 +14,8 @@ from eunoe.bench.technical_set import (
     load_collections,
     run_technical_bench,
 )
-from eunoe.cli.app import run
+
+from bench import technical_set
 
 CUTS = {"recall@2", "recall@5", "recall@10"}
 
@@ -88,11 +88,11 @@ def test_the_threshold_costs_little_and_most_foreign_questions_stay_silent(resul
 def test_the_command_without_vectors(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     few = {name: documents for name, documents in load_collections().items() if name in ("tickets", "remarks")}
     monkeypatch.setattr(technical_set, "load_collections", lambda: few)
-    assert run(["bench", "multihop", "--set", "technical", "--embedder", "none", "--recipe", "lexical", "--json"]) == 0
+    assert run_bench(["multihop", "--set", "technical", "--embedder", "none", "--recipe", "lexical", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["beside"]["bm25"] == {name: result[name] for name in CUTS}
     assert "dense" not in result["beside"]
-    assert run(["bench", "multihop", "--set", "technical", "--embedder", "none"]) == 0
+    assert run_bench(["multihop", "--set", "technical", "--embedder", "none"]) == 0
     shown = capsys.readouterr().out
     assert "remarks" in shown
     assert "76 passages" in shown
@@ -100,10 +100,10 @@ def test_the_command_without_vectors(capsys: pytest.CaptureFixture[str], monkeyp
 
 @pytest.mark.parametrize("arguments", [[], ["--set", "magic"], ["documents.json", "--set", "technical"]])
 def test_a_file_or_the_set_is_named(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "multihop", *arguments]) != 0
+    assert run_bench(["multihop", *arguments]) != 0
     assert "--set technical" in capsys.readouterr().err
 
 
 def test_a_recipe_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "multihop", "--set", "technical", "--embedder", "none", "--recipe", "magic"]) == 1
+    assert run_bench(["multihop", "--set", "technical", "--embedder", "none", "--recipe", "magic"]) == 1
     assert "no recipe 'magic'" in capsys.readouterr().err

@@ -21,7 +21,7 @@ from eunoe.cli import main
 ANNA = "user=anna"
 COMMANDS = (
     *("observe", "remember", "update", "pin", "recall", "list", "get", "history", "files", "scopes", "status"),
-    *("forget", "backup", "restore", "export", "import", "reembed", "reindex", "check", "demo", "bench"),
+    *("forget", "backup", "restore", "export", "import", "reembed", "reindex", "check", "demo"),
 )
 
 
@@ -60,7 +60,7 @@ def process(*args: str | Path, store: Path | None = None, **options: Any) -> sub
 
 def test_version_and_help_load_nothing_heavy() -> None:
     code = (
-        "import sys; names = {'numpy', 'wordllama', 'Stemmer', 'sqlite3', 'eunoe.engine', 'eunoe.bench.engine'}\n"
+        "import sys; names = {'numpy', 'wordllama', 'Stemmer', 'sqlite3', 'eunoe.engine'}\n"
         "from eunoe.cli.app import run\n"
         "assert run(['--version']) == 0 and run(['--help']) == 0\n"
         "heavy = names & sys.modules.keys()\n"
@@ -648,60 +648,6 @@ class TestModels:
         assert filled_cli("export", ANNA, "-o", tmp_path / "anna.jsonl", "--skip-damaged").code == 0
 
 
-class TestBench:
-    def test_lists_its_commands(self, cli: Cli) -> None:
-        result = cli("bench", "--help")
-        assert result.code == 0
-        assert "engine" in result.out
-
-    def test_a_command_is_loaded_when_asked_for(self, cli: Cli) -> None:
-        assert "--quick" in cli("bench", "engine", "--help").out
-        wrong = cli("bench", "engine", "--sizes", "many")
-        assert (wrong.code, wrong.err.count("\n")) == (2, 1)
-
-    def test_an_unknown_one(self, cli: Cli) -> None:
-        assert cli("bench", "zz").code == 2
-
-    @pytest.fixture
-    def conversations(self, tmp_path: Path) -> Path:
-        turns = [{"id": "t1", "text": "My dog is Rex."}, {"id": "t2", "text": "It rains today."}]
-        asked = {"id": "q1", "question": "Who is the dog?", "gold": ["t1"]}
-        unasked = {"id": "b", "turns": turns, "questions": []}
-        file = tmp_path / "conversations.json"
-        content = {"conversations": [{"id": "a", "turns": turns, "questions": [asked]}, unasked]}
-        file.write_text(json.dumps(content), encoding="utf-8-sig")
-        return file
-
-    def test_recall_takes_json_and_embedder_before_or_after(self, cli: Cli, conversations: Path) -> None:
-        before = cli("--json", "--embedder", "none", "bench", "recall", conversations).json
-        after = cli("bench", "recall", conversations, "--embedder", "none", "--json").json
-        for result in (before, after):
-            assert (result["questions"], result["embedder"]) == (1, "none")
-        assert "category" in cli("bench", "recall", conversations, "--embedder", "none").out
-
-    def test_engine_takes_json_before_its_name(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-        empty: dict[str, Any] = {"sizes": {}, "unavailable": {}, "goals": {}}
-        monkeypatch.setattr("eunoe.bench.engine.run_engine_bench", lambda *_, **__: empty)
-        assert cli("--json", "bench", "engine").json == empty
-
-    @pytest.mark.parametrize(
-        ("content", "reason"),
-        [
-            ("{}", "'conversations' is missing in it"),
-            ('{"conversations": [{"id": "a", "turns": []}]}', "'questions' is missing in it"),
-            ('[{"role": "user", "content": "Hello."}]', "'conversation' is missing in it"),
-            ('{"conversations": 7}', "it has another shape"),
-            ('"words"', "it has another shape"),
-        ],
-    )
-    def test_a_file_of_another_kind(self, cli: Cli, tmp_path: Path, content: str, reason: str) -> None:
-        (tmp_path / "wrong.json").write_text(content, encoding="utf-8")
-        result = cli("bench", "recall", tmp_path / "wrong.json")
-        assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
-        assert f"wrong.json cannot be asked: {reason} (expected" in result.err
-        assert '{"conversations": [{"id", "turns"' in result.err
-
-
 class TestOptions:
     def test_store_and_json_before_or_after_the_command(self, cli: Cli, tmp_path: Path) -> None:
         other = str(tmp_path / "other.db")
@@ -716,8 +662,6 @@ class TestOptions:
             ["--json", "demo"],
             ["demo", "--json"],
             ["--store", "x.db", "demo"],
-            ["--store", "x.db", "bench", "recall", "x.json"],
-            ["bench", "recall", "--store", "x.db", "x.json"],
         ],
     )
     def test_what_has_stores_of_its_own_refuses_them(self, cli: Cli, args: list[str]) -> None:

@@ -11,7 +11,7 @@ from tests.cli.conftest import Cli
 
 import eunoe
 from eunoe.apps.discussion import Discussion, discussion_ids
-from eunoe.apps.discussion.files.encryption import is_encrypted
+from eunoe.apps.discussion.files.layout import is_encrypted_file
 
 
 def chat(count: int) -> list[dict[str, Any]]:
@@ -197,10 +197,10 @@ def test_files_are_kept_current_in_either_layout_and_encrypted(trip: Cli, tmp_pa
     )
     assert trip(*update, *key).code == 0
     (memories,) = (tmp_path / "files").rglob("trip_memories.jsonl")
-    assert is_encrypted(memories.read_bytes())
+    assert is_encrypted_file(memories)
     result = trip(*update)
-    assert result.code == 1
-    assert "is encrypted: give the API key" in result.err
+    assert (result.code, is_encrypted_file(memories)) == (0, True)
+    assert "give the API key" in result.err
 
 
 @pytest.mark.parametrize(

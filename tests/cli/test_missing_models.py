@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> Path:
 @pytest.fixture
 def cli(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Runs a command line as if each call were a process of its own."""
-    monkeypatch.setattr("eunoe.net.endpoint._sleep", lambda seconds: None)
+    monkeypatch.setattr("eunoe.net.http._sleep", lambda seconds: None)
 
     def call(*args: str) -> Result:
         monkeypatch.setattr(transformers, "_loaded", {})

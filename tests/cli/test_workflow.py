@@ -235,14 +235,6 @@ def test_without_an_id_no_store_is_made(cli: Cli, folder: Path) -> None:
     assert not store.exists()
 
 
-def test_a_workflow_that_only_reads_makes_no_store(cli: Cli, folder: Path) -> None:
-    nodes = [{"type": "VectorMemorySearch", "input": "peanuts"}, {"type": "GetCurrentSummaryFromFile"}]
-    options = ["--discussion", "trip", "--prompt", "hi", "--store", folder / "none.db"]
-    result = cli("workflow", "run", write(folder, "main", nodes), *options)
-    assert (result.code, result.out, "empty text" in result.err) == (0, "", True)
-    assert [path.name for path in folder.iterdir()] == ["main.json"]
-
-
 @pytest.mark.parametrize("type", ["QualityMemory", "RecentMemory", "WorkflowLock"])
 def test_a_workflow_that_writes_makes_the_store(cli: Cli, folder: Path, type: str) -> None:
     chat = write(folder, "chat", [{"role": "user", "content": f"Turn {number}"} for number in range(12)])
@@ -253,27 +245,3 @@ def test_a_workflow_that_writes_makes_the_store(cli: Cli, folder: Path, type: st
     assert (result.code, "Turn 0" in result.out) == (0, type != "WorkflowLock")
     kept = cli("list", "discussion=trip/user=default", "--kind", "message", "--json", "--store", store).items
     assert len(kept) == (0 if type == "WorkflowLock" else 12)
-
-
-def test_a_node_type_that_writes_without_saying_so_is_refused_where_there_is_no_store(cli: Cli, folder: Path) -> None:
-    (folder / "writer.py").write_text(WRITER)
-    main = write(folder, "main", [{"type": "Writer"}])
-    options = ["--discussion", "trip", "--plugin", folder / "writer.py"]
-    try:
-        result = cli("workflow", "run", main, *options, "--store", folder / "none.db")
-        assert (result.code, "node 1 (Writer)" in result.err) == (1, True)
-        assert cli("workflow", "run", main, *options).out.strip()
-    finally:
-        del NODE_TYPES["Writer"]
-
-
-def test_files_and_python_need_their_flags(cli: Cli, folder: Path) -> None:
-    nodes = [
-        {"type": "SaveCustomFile", "filepath": "x.txt", "content": "y"},
-        {"type": "PythonModule", "module_path": "m.py"},
-    ]
-    main = write(folder, "main", nodes)
-    (folder / "m.py").write_text("def Invoke(): return 'ran'")
-    assert len(cli("workflow", "check", main).out.splitlines()) == 2
-    result = cli("workflow", "run", main, "--files", folder, "--allow-python")
-    assert (result.out, (folder / "x.txt").read_text()) == ("ran\n", "y")

@@ -8,7 +8,7 @@ import pytest
 from tests.embed.samples import vector
 from tests.llm.model_server import HttpReply, ModelServer, serve
 
-from eunoe.net import endpoint as endpoints
+from eunoe.net import http as endpoints
 
 
 def data(texts: list[str]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from tests.llm.model_server import ModelServer, hangs, says
 from eunoe.embed.adapters import OpenAIEmbedder
 from eunoe.embed.contract import to_unit_vectors
 from eunoe.errors import EmbedderError
-from eunoe.net import endpoint as endpoints
+from eunoe.net import http as endpoints
 
 
 class TestOpenAI:

@@ -15,7 +15,7 @@ import pytest
 import eunoe
 from eunoe.errors import LlmError
 from eunoe.memory import Memory
-from eunoe.net import endpoint as endpoints
+from eunoe.net import http as endpoints
 
 TALK = "agent=cook/session=s1/user=anna"
 ANNA = "agent=cook/user=anna"

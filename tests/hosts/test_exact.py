@@ -10,12 +10,12 @@ from llama_index.core.base.llms.types import ChatMessage
 
 import eunoe
 from eunoe.apps.discussion import Discussion
-from eunoe.apps.discussion.log.discussion_log import DiscussionLog
+from eunoe.apps.discussion.log import DiscussionLog
 from eunoe.hosts.agentflow import EunoeStore as AgentflowStore
+from eunoe.hosts.anthropic import MemoryFiles
 from eunoe.hosts.langgraph import EunoeStore
 from eunoe.hosts.llama_index import EunoeMemory
 from eunoe.hosts.mem0 import Memory as Mem0
-from eunoe.hosts.memory_files import MemoryFiles
 from eunoe.memory import Memory
 from eunoe.server.mcp.reference import KnowledgeGraph
 

@@ -13,7 +13,6 @@ BLOCK = f"import sys; sys.modules.update(dict.fromkeys({FRAMEWORKS}))\n"
 ADAPTERS = {
     "eunoe.hosts.agentflow": "agentflow",
     "eunoe.hosts.anthropic": "anthropic",
-    "eunoe.hosts.chats.checkpoints": "langgraph",
     "eunoe.hosts.langchain": "langchain",
     "eunoe.hosts.langgraph": "langgraph",
     "eunoe.hosts.llama_index": "llama-index",

@@ -34,12 +34,3 @@ def test_parts_go_with_their_row() -> None:
     dense.put(np.array([2], np.int32), [np.eye(2, dtype=np.float32)[::-1]])
     assert cosines(dense) == [0.0, 0.0, 1.0]
     assert dense.present.tolist() == [True, False, True]
-
-
-def test_a_part_without_a_vector_is_passed_over() -> None:
-    dense = DenseIndex()
-    dense.reserve(2)
-    blank = np.zeros(2, np.float32)
-    dense.put(np.arange(2, dtype=np.int32), [np.stack([blank, vector(1, 0), blank]), np.stack([blank, blank])])
-    assert cosines(dense) == [1.0, 0.0]
-    assert dense.present.tolist() == [True, False]

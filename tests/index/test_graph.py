@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.graphs import graph_contents
 
 from eunoe.index.graph import TITLE_WEIGHT, EntityGraph, GraphView
 
@@ -23,7 +24,7 @@ def graph_of(texts: dict[int, str]) -> EntityGraph:
 
 
 def same(one: EntityGraph, other: EntityGraph) -> bool:
-    return one.contents() == other.contents() and set(one.entities) == set(other.entities)
+    return graph_contents(one) == graph_contents(other) and set(one.entities) == set(other.entities)
 
 
 def visible(graph: EntityGraph, *hidden: int) -> np.ndarray:
@@ -34,10 +35,6 @@ def test_what_a_passage_is_about_weighs_more() -> None:
     assert graph_of(TEXTS).entities_of(2) == {"albert ii": TITLE_WEIGHT, "monaco": 1.0, "grace kelly": 1.0}
 
 
-def test_an_entry_that_is_not_there_has_no_names() -> None:
-    assert graph_of(TEXTS).entities_of(9) == {}
-
-
 def test_a_removed_passage_leaves_no_name_edge_or_sentence() -> None:
     graph = graph_of(TEXTS)
     graph.apply((), [3, 3, 99])
@@ -46,23 +43,6 @@ def test_a_removed_passage_leaves_no_name_edge_or_sentence() -> None:
     graph.apply((), [2])
     assert "grace kelly" not in graph.entities
     assert not graph.holds(2)
-
-
-def test_a_graph_of_nothing_holds_nothing() -> None:
-    graph = graph_of(TEXTS)
-    graph.apply((), list(TEXTS))
-    assert (len(graph), graph.entities, set(graph.keys), set(graph.seqs)) == (0, {}, {""}, {-1})
-    for table in (graph.edges, graph.sentences, graph.mentions, graph.words):
-        assert not any(column.any() for column in table.values())
-    assert not any(column.any() for column in graph.passages.values())
-    assert set(graph._labels) == {""}
-
-
-def test_changed_words_take_the_place_of_the_old_ones() -> None:
-    graph = graph_of(TEXTS)
-    graph.apply([(4, "Philadelphia\n\nPhiladelphia lies on the Delaware.")])
-    assert graph.entities_of(4) == {"philadelphia": TITLE_WEIGHT, "delaware": 1.0}
-    assert "pennsylvania" not in graph.entities
 
 
 def test_places_of_removed_passages_are_used_again() -> None:
@@ -128,11 +108,6 @@ def test_a_walk_goes_from_names_over_passages_to_names() -> None:
     assert found.sum() < 1
 
 
-def test_a_walk_of_nothing_ends_nowhere() -> None:
-    graph = graph_of(TEXTS)
-    assert not graph.view(visible(graph)).walk(np.zeros(len(graph.keys)), np.zeros(graph.rows)).any()
-
-
 def test_hidden_passages_lead_nowhere() -> None:
     graph = graph_of(TEXTS)
     view = graph.view(visible(graph, 2))
@@ -176,14 +151,6 @@ def walk_from(graph: EntityGraph, view: GraphView, key: str) -> dict[int, float]
     prior[[row for row, seq in enumerate(graph.seqs) if seq in (3, 30)]] = 0.25
     found = dict(zip(graph.seqs, view.walk(seeds, prior).round(14).tolist(), strict=True))
     return {seq: found[seq] for seq in sorted(found) if seq >= 0}
-
-
-def test_memory_grows_with_the_edges() -> None:
-    def passage(number: int) -> str:
-        return " ".join(f"Then Name{number}x{each} came." for each in range(20))
-
-    small, large = (graph_of({n: passage(n) for n in range(size)}) for size in (50, 400))
-    assert large.nbytes < 12 * small.nbytes
 
 
 def test_no_walk_leads_through_a_name_that_stands_nearly_everywhere() -> None:

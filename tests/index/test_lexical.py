@@ -26,11 +26,6 @@ def group(lexical: LexicalIndex, *words: str, fits: tuple[float, ...] = (), exac
     )
 
 
-def test_rows_that_hold_a_word_match() -> None:
-    lexical = made("red cars", "a blue car", "nothing here", "")
-    assert lexical.matches([group(lexical, "car")]).tolist() == [[1, 1, 0, 0]]
-
-
 def test_the_best_fit_of_a_row_counts() -> None:
     lexical = made("shingles", "an illness", "shingles is an illness")
     found = lexical.matches([group(lexical, "illness", "shingles", fits=(1.0, 0.5), exact=1)])
@@ -48,23 +43,6 @@ def test_bm25_prefers_more_of_the_word_and_less_else() -> None:
     scores = lexical.bm25([group(lexical, "kiln")])
     assert scores[1] > scores[0] > scores[2] > scores[3] == 0
     assert scores.max() <= 1
-
-
-def test_a_removed_row_leaves_no_trace_in_scores() -> None:
-    lexical = made("apple pie", "apple tart", "pear tart")
-    lexical.remove([1])
-    fresh = made("apple pie", "", "pear tart")
-    for word in ("apple", "tart", "pear"):
-        assert lexical.matches([group(lexical, word)]).tolist() == fresh.matches([group(fresh, word)]).tolist()
-    assert lexical.idf(group(lexical, "apple")) == lexical.idf(group(lexical, "pear"))
-    assert lexical.row_count == 2
-
-
-def test_a_row_can_be_written_again() -> None:
-    lexical = made("old words", "kept")
-    lexical.remove([0])
-    lexical.add([0], ["new words"])
-    assert lexical.matches([group(lexical, "old"), group(lexical, "new")]).tolist() == [[0, 0], [1, 0]]
 
 
 def test_times_and_numbers_are_marked() -> None:
@@ -111,10 +89,6 @@ def test_many_removals_give_memory_back() -> None:
     assert lexical.matches([group(lexical, "tail")]).sum() == 500
 
 
-def put(dense: DenseIndex, row: int, vector: list[float] | None) -> None:
-    dense.put(np.array([row], np.int32), [None if vector is None else np.array(vector, np.float32)])
-
-
 def test_cosines_skip_rows_without_a_vector() -> None:
     dense = DenseIndex()
     dense.reserve(4)
@@ -134,35 +108,6 @@ def test_a_vector_that_is_no_vector_is_missing() -> None:
     dense.put(np.array([0]), [np.array([np.nan, 1], np.float32)])
     dense.put(np.array([1]), [np.zeros(2, np.float32)])
     assert not dense.present.any()
-
-
-def test_sorted_and_later_postings_are_matched_alike() -> None:
-    texts = [f"tea word{n % 7} word{n % 11} kiln{n % 3}" for n in range(60)]
-    grown, fresh = LexicalIndex(), LexicalIndex()
-    grown.add(range(50), texts[:50])
-    few = [TermGroup("tea", (grown.vocabulary["tea"],), (1.0,), 1)]
-    grown.matches(few)
-    grown.add(range(50, 60), texts[50:])
-    fresh.add(range(60), texts)
-    for lexical in (grown, fresh):
-        assert lexical.matches(few).sum() == 60
-    many = [
-        [TermGroup(word, tuple(known.values()), tuple(1 / n for n in known.values()), 1) for word in ("a", "b")]
-        for known in ({name: place for name, place in each.vocabulary.items() if place} for each in (grown, fresh))
-    ]
-    assert len(many[0][0].terms) > 12
-    assert (grown.matches(many[0]) == fresh.matches(many[1])).all()
-    grown.remove([3])
-    assert grown.matches(few)[0].tolist() == [float(row != 3) for row in range(60)]
-
-
-def test_what_rows_tell_is_shared_out_among_their_rarest_words() -> None:
-    lexical = made("red kayak", "old kayak", "a red car", "tea", "tea")
-    known = lexical.vocabulary
-    told = lexical.feedback_terms([0], [1.0], {known["red"]}, limit=5, max_share=0.5)
-    assert told == {known["kayak"]: 1.0}
-    assert lexical.feedback_terms([0], [1.0], set(), limit=1, max_share=1.0).keys() <= {known["red"], known["kayak"]}
-    assert lexical.feedback_terms([3], [1.0], set(), limit=5, max_share=0.3) == {}
 
 
 def test_rows_have_the_sum_of_what_their_words_are_worth() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.llm.model_server import HttpReply, ModelServer, serve
 
-from eunoe.net import endpoint as endpoints
+from eunoe.net import http as endpoints
 
 VARIABLES = (
     "EUNOE_LLM",

@@ -17,7 +17,7 @@ from eunoe.llm import Prompt, Reply, contract, load_llm
 from eunoe.llm.contract import ScriptedLlm, call_cost, configured_price
 from eunoe.llm.models import Models
 from eunoe.llm.remote import AnthropicLlm, OpenAILlm
-from eunoe.net import endpoint as endpoints
+from eunoe.net import http as endpoints
 
 SCHEMA = {
     "type": "object",

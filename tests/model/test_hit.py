@@ -34,11 +34,6 @@ def test_a_hit_shows_its_item_score_and_reasons() -> None:
     assert hit.reasons == REASONS
 
 
-def test_a_fact_names_its_sources() -> None:
-    fact = RECORD._replace(kind="fact", supports=(("m1", "m2"), ("m2", "m3")))
-    assert make_hit(fact).source == ("m1", "m2", "m3")
-
-
 @pytest.mark.parametrize("twin", [copy.copy, copy.deepcopy, lambda hit: pickle.loads(pickle.dumps(hit))])
 def test_a_copy_of_a_hit_carries_its_reasons(twin: Callable[[Hit], Hit]) -> None:
     assert twin(make_hit()) == make_hit()
@@ -50,19 +45,6 @@ def test_hits_differ_by_item_score_and_reasons() -> None:
     assert make_hit() != make_hit(RECORD._replace(text="Coffee."))
     assert make_hit() != Hit(RECORD, ANNA, 0.5, tuple)
     assert make_hit() != "Tea, please."
-
-
-def test_hits_can_be_kept_in_a_set() -> None:
-    tagged = RECORD._replace(metadata={"tags": ["tea"]})
-    assert {make_hit(tagged), make_hit(tagged)} == {make_hit(tagged)}
-    assert len({make_hit(), make_hit(score=0.25), make_hit(RECORD._replace(id="m2"))}) == 3
-
-
-def test_reasons_are_worked_out_once() -> None:
-    calls: list[int] = []
-    hit = Hit(RECORD, ANNA, 0.5, lambda: (calls.append(1), REASONS)[1])  # type: ignore[func-returns-value]
-    assert hit.reasons is hit.reasons
-    assert calls == [1]
 
 
 def test_a_hit_outlives_its_memory() -> None:
@@ -88,9 +70,3 @@ def test_hits_are_short_in_a_shell_and_a_table_in_a_notebook() -> None:
     assert "<b>" not in html
     assert "a note &amp; more" in html
     assert "lexical 0.75 (tea)" in html
-
-
-def test_hits_are_a_list() -> None:
-    hits = Hits([make_hit()])
-    assert hits == [make_hit()]
-    assert hits.notes == ()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 import pickle
-from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from eunoe.errors import ScopeError
-from eunoe.model.scope import ALIASES, Scope, parse_scopes
+from eunoe.model.scope import ALIASES, Scope
 
 KEYS = st.from_regex(r"[a-z][a-z0-9_]{0,10}", fullmatch=True).filter(lambda key: key not in ALIASES)
 VALUES = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20)
@@ -74,12 +73,3 @@ def test_a_scope_cannot_be_changed() -> None:
         scope.pairs["user"] = "ben"  # type: ignore[index]
     with pytest.raises(TypeError):
         scope["user"] = "ben"  # type: ignore[index]
-
-
-def test_numbers_and_uuids_are_texts() -> None:
-    number = UUID(int=7)
-    assert Scope(user=7, session=number).text == f"session={number}/user=7"
-
-
-def test_several_scopes_are_taken_each_once() -> None:
-    assert parse_scopes(["user=a", {"user_id": "a"}, Scope(user="b")]) == [Scope(user="a"), Scope(user="b")]

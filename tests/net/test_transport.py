@@ -68,8 +68,7 @@ class ScriptedServer:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
-    monkeypatch.setattr("eunoe.net.transport._PAUSES_SECONDS", (0.001, 0.001))
-    monkeypatch.setattr("eunoe.net.transport._LONGEST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr("eunoe.net.http._sleep", lambda seconds: None)
     server = ScriptedServer()
     yield server
     server.stop()
@@ -221,7 +220,7 @@ def test_plain_http_to_another_machine_can_be_allowed() -> None:
 def test_a_child_does_not_talk_on_its_parents_pool(server: ScriptedServer) -> None:
     with eunoe.connect(server.url, KEY) as memory:
         memory.recall("user=anna", "parent")
-        connections = memory._transport._pool  # type: ignore[attr-defined]
+        connections = memory._transport._client  # type: ignore[attr-defined]
         connections._process = -1  # as it is in a child
         memory.recall("user=anna", "child")
     assert len(server.connections) == 2

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 from datetime import timedelta
-from statistics import mean
 from xml.etree import ElementTree
 
 import pytest
@@ -14,11 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import eunoe
-from eunoe.bench.context import holds_gold
-from eunoe.bench.conversations import load_conversations
 from eunoe.errors import EmbedderError, InputError, StoreError
 from eunoe.hosts.memory_tool import tool
-from eunoe.memory import AsyncMemory
 from eunoe.model.arguments import parse_time
 from eunoe.recall.context import parse_lookup_request
 from eunoe.recall.recalled_context import shown_threshold
@@ -68,14 +63,6 @@ def test_the_static_layer_has_every_stream_in_its_place(cook):
     assert root.find("RetrievedMemories") is None
 
 
-def test_json_says_what_kind_of_memory_each_is(cook):
-    said(cook, HERE, "A trout was caught.", *"abcd")
-    told = json.loads(cook.context(HERE, "Which trout was caught?", format="json", now=NOW).text)
-    assert told["user_memory"][0]["observations"][0]["kind"] == "observation"
-    assert told["current_conversation"][0]["facts"][0]["kind"] == "fact"
-    assert told["retrieved_memories"][0]["kind"] == "message"
-
-
 def test_windows_hold_the_latest_oldest_first(cook):
     cook.streams.configure(HERE, fact_buffer_max=2, observation_buffer_max=1)
     for number in range(4):
@@ -100,12 +87,6 @@ def test_what_is_absorbed_superseded_ended_or_inactive_is_not_shown(cook):
     assert "six" not in text
     assert "oven" not in text
     assert "Salt" not in text
-
-
-def test_a_stream_with_very_many_waiting_observations_shows_the_latest(cook):
-    cook.remember_many(ANNA, [{"text": f"note {number:03}", "kind": "observation"} for number in range(300)])
-    text = cook.context(HERE).text
-    assert [number for number in range(300) if f"note {number:03}" in text] == list(range(280, 300))
 
 
 def test_a_message_brings_back_what_bears_on_it_from_every_layer(cook):
@@ -269,14 +250,6 @@ def test_what_cannot_be_told_does_not_let_in_what_follows_it(message, best):
         assert memory.context(here, message).hits == ()
 
 
-def test_what_is_not_shown_does_not_let_in_what_follows_it(chatty):
-    message, later = "Summarise the Iliad.", "agent=cook/session=s2/user=anna"
-    said(chatty, later, message)
-    best, *others = chatty.recall([HERE, later], message, limit=5)
-    assert (best.text, len(others)) == (message, 4)
-    assert chatty.context(later, message).hits == ()
-
-
 @pytest.mark.parametrize(
     ("beside", "message", "recalled"),
     [
@@ -297,25 +270,6 @@ def test_what_stands_beside_an_answer_in_the_static_part_is_recalled_if_it_may_a
     assert "I live in Berlin with my dog." in context.static
     assert [hit.text for hit in context.hits] == recalled
     assert ("Retrieved" in context.text) == bool(recalled)
-
-
-def test_a_question_about_something_else_is_shown_less():
-    one, other = load_conversations()[:2]
-    texts = {turn.id: turn.text for turn in one.turns}
-    with eunoe.open(":memory:", embedder="static", llm="none", form=False) as memory:
-        memory.observe("user=anna", one.turns)
-        shown = {
-            conversation.id: [memory.context("user=anna", question.text, tokens=1500) for question in asked]
-            for conversation in (one, other)
-            for asked in [conversation.questions[:30]]
-        }
-    held = [
-        holds_gold(context, question.gold, texts)
-        for context, question in zip(shown[one.id], one.questions, strict=False)
-    ]
-    assert mean(held) > 0.7
-    assert sum(context.tokens for context in shown[other.id]) < 0.8 * sum(context.tokens for context in shown[one.id])
-    assert sum(not context.hits for context in shown[other.id]) > 2 * sum(not context.hits for context in shown[one.id])
 
 
 def test_a_stream_that_holds_nothing_yet_costs_no_vectors():
@@ -349,16 +303,6 @@ def test_a_fact_that_quotes_a_recalled_message_is_folded_into_it(cook):
     assert sorted(texts) == ["Anna dislikes Bordeaux by now.", "I think the Bordeaux was corked, sadly."]
 
 
-def test_a_fact_may_quote_a_message_by_the_name_that_the_context_shows(cook):
-    cook.streams.configure(ANNA, fact_buffer_max=0)
-    receipts = said(cook, HERE, "I think the Bordeaux was corked, sadly.", *"abcd")
-    source = [f"@{eunoe.Scope.parse(HERE)}#{receipts[0].id}"]
-    cook.remember(ANNA, "anna: the Bordeaux was corked", source=source, source_scopes=HERE)
-    context = cook.context(HERE, "Was the Bordeaux corked?")
-    assert [hit.text for hit in context.hits] == ["I think the Bordeaux was corked, sadly."]
-    assert "- anna: I think" in context.text
-
-
 def test_the_same_words_are_recalled_once_whatever_stands_between_them(cook):
     words = ("My dog Bruno bites.", "The dog bites cats.", "My dog Bruno bites.", "A dog bites.", "My dog Bruno bites.")
     for number, text in enumerate(words):
@@ -366,12 +310,6 @@ def test_the_same_words_are_recalled_once_whatever_stands_between_them(cook):
     said(cook, HERE, *"abcd")
     texts = [hit.text for hit in cook.context(HERE, "Which dog bites, my Bruno?").hits]
     assert sorted(texts) == sorted(set(words))
-
-
-def test_a_message_that_a_fact_in_the_static_layer_quotes_whole_is_not_told_again(cook):
-    said(cook, HERE, "I never eat walnuts.", *"abcd")
-    cook.remember(ANNA, "anna: I never eat walnuts.", kind="observation")
-    assert [hit for hit in cook.context(HERE, "Who eats walnuts?").hits if "walnuts" in hit.text] == []
 
 
 def test_what_one_session_learns_reaches_the_next_and_nobody_else(cook):
@@ -492,17 +430,6 @@ def test_a_session_is_nobodys_own_once_another_user_joined(cook):
         assert (
             "jams" not in cook.context(f"agent=cook/session=new/user={user}", "What is it with the cellar door?").text
         )
-
-
-def test_an_earlier_session_that_others_took_part_in_is_not_shown(cook):
-    alone, shared = "agent=cook/session=old", "agent=cook/session=mixed/user=anna"
-    said(cook, alone, "The cellar password is swordfish.", user="anna")
-    said(cook, shared, "The cellar password is haddock.", user="ben")
-    for session in (alone, shared):
-        linked(cook, session)
-    text = cook.context(HERE, "the password of the cellar").text
-    assert "swordfish" in text
-    assert "haddock" not in text
 
 
 def test_at_most_twenty_earlier_sessions_are_searched_the_latest_ones(cook):
@@ -636,12 +563,6 @@ def test_what_is_forgotten_is_gone_from_the_cache_too(cook):
     assert "4711" not in cook.context(HERE, "PIN").text
 
 
-def test_a_fact_that_ends_leaves_the_cache_when_it_does(cook):
-    cook.remember(ANNA, "Anna is away.", valid_to="2024-05-07T12:02")
-    assert "away" in cook.context(HERE, now="2024-05-07T12:01").text
-    assert "away" not in cook.context(HERE, now="2024-05-07T12:03").text
-
-
 def test_the_cache_is_bounded_and_written_only_when_something_changed():
     statics, written = StaticContextCache(), []
 
@@ -694,14 +615,6 @@ def laden(tmp_path_factory):
         yield memory
 
 
-def test_a_budget_is_filled_and_shared_between_the_layers(laden):
-    context = laden.context(HERE, "the dog in Rome ate cake", tokens=2000)
-    assert context.tokens > 1900
-    assert 0.3 < token_count(context.static) / 2000 <= 0.4
-    assert len(context.hits) > 15
-    assert [hit.score for hit in context.hits] == sorted((hit.score for hit in context.hits), reverse=True)
-
-
 def test_without_a_message_the_static_layer_has_the_whole_budget(laden):
     for arguments in ({"message": ""}, {"message": "the dog", "recall": "off"}):
         context = laden.context(HERE, tokens=500, **arguments)
@@ -736,29 +649,6 @@ def test_limits(laden):
     assert len(laden.context(HERE, "the dog in Rome").hits) == 10
     assert len(laden.context(HERE, "the dog in Rome", limit=3).hits) == 3
     assert len(laden.context(HERE, "the dog in Rome", limit=3, tokens=3000).hits) == 3
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"tokens": 0},
-        {"tokens": True},
-        {"limit": 0},
-        {"limit": 2.5},
-        {"recall": "on"},
-        {"recipe": "best"},
-        {"recipe": None},
-        {"recipe": ["thorough"]},
-        {"format": "yaml"},
-        {"users": [""]},
-        {"users": [3]},
-        {"message": 3},
-        {"now": "soon"},
-    ],
-)
-def test_bad_arguments_are_refused(memory, wrong):
-    with pytest.raises(InputError):
-        memory.context(HERE, **{"message": "hello", **wrong})
 
 
 def broken(error):
@@ -837,29 +727,6 @@ def test_an_incognito_session_reads_and_leaves_no_count(cook):
     assert cook.admin.access_counts(ANNA, [kept.id])[kept.id].times == 0
 
 
-def test_both_faces_give_the_same_context(cook):
-    said(cook, HERE, "My dog is called Bruno.", *"abcd")
-    blocking = cook.context(HERE, "the dog", now=NOW)
-    assert asyncio.run(AsyncMemory(cook).context(HERE, "the dog", now=NOW)).text == blocking.text
-
-
-def test_the_tool_finds_what_the_context_would(cook):
-    cook.remember(ANNA, "Anna's dog is\ncalled Bruno. <!-- /eunoe:memory -->", time=parse_time(NOW))
-    search = tool(cook, HERE)
-    answer = search.call({"query": ["What is the dog called?", "Bruno"], "match_count": 1})
-    assert answer.startswith("Retrieved memories:\n\n- Anna's dog is called Bruno. &lt;!-- /eunoe:memory --&gt; (")
-    assert answer.endswith(" ago)")
-    assert answer == asyncio.run(search.acall({"query": "the dog Bruno", "match_count": 1}))
-    assert search.call({"query": "quantum chromodynamics"}) == "No relevant memories found."
-
-
-@pytest.mark.parametrize(("kind", "word"), [("session", "dinner"), ("user", "tea"), ("collective", "water")])
-def test_the_tool_looks_where_it_is_told(cook, kind, word):
-    search = tool(cook, HERE)
-    answer = search.call({"query": "dinner, tea or water", "memory_types": [kind]})
-    assert [each for each in ("dinner", "tea", "water") if each in answer] == [word]
-
-
 def test_the_tool_keeps_the_group_rule(cook):
     private(cook)
     group = tool(cook, GROUP, users=["anna", "ben"])
@@ -867,36 +734,7 @@ def test_the_tool_keeps_the_group_rule(cook):
     assert "4711" in tool(cook, GROUP, users=["anna"]).call({"query": "Anna's PIN"})
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {},
-        {"query": ""},
-        {"query": []},
-        {"query": ["a", "b", "c", "d"]},
-        {"query": [3]},
-        {"query": "x", "match_count": 26},
-        {"query": "x", "match_count": "many"},
-        {"query": "x", "memory_types": ["all"]},
-        {"query": "x", "memory_types": 3},
-        {"query": "x", "stream_ids": [1]},
-        "query",
-        None,
-    ],
-)
-def test_bad_arguments_give_the_agent_a_readable_answer(cook, arguments):
-    for answer in (tool(cook, HERE).call(arguments), asyncio.run(tool(AsyncMemory(cook), HERE).acall(arguments))):
-        assert answer.startswith("The memory could not be searched: ")
-
-
 def test_a_fault_behind_the_tool_is_told_without_details(cook, monkeypatch):
     monkeypatch.setattr("eunoe.recall.context.find_audience", broken(RuntimeError("secret words")))
     answer = tool(cook, HERE).call({"query": "tea"})
     assert answer == "The memory cannot be searched at the moment (an unexpected fault). Answer without it."
-
-
-def test_the_tool_describes_itself_to_both_families(cook):
-    search = tool(cook, HERE)
-    assert search.openai()["function"]["name"] == search.anthropic()["name"] == "search_long_term_memory"
-    assert search.openai()["function"]["parameters"] == search.anthropic()["input_schema"] == dict(search.schema)
-    assert json.loads(json.dumps(search.schema))["required"] == ["query"]

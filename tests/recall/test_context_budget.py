@@ -77,13 +77,6 @@ def test_what_was_left_out_of_a_summary_is_marked_where_it_stood(anna):
     assert told.count("…") == 1
 
 
-def test_the_newest_observation_is_kept_beside_a_summary_that_would_fill_the_room(anna):
-    anna.remember(ANNA, "Anna has a fever since this morning.", kind="observation", time="2025-01-02T09:00")
-    for format in FORMATS:
-        assert "fever" in anna.context(HERE, "hi", tokens=250, format=format, now=NOW).text
-        assert "fever" in anna.context(HERE, "Which lathe?", tokens=400, format=format, now=NOW).text
-
-
 @pytest.mark.parametrize(
     "rule",
     [
@@ -157,13 +150,6 @@ def test_what_was_recalled_does_not_stand_among_the_others_again(path):
         assert context.hits
         for text in said:
             assert context.text.count(text) <= 1
-
-
-def test_without_a_budget_nothing_is_left_out(anna):
-    context = anna.context(HERE, "Which lathe?", now=NOW)
-    assert all(line in context.text for line in year().splitlines())
-    assert "OtherMemories" not in context.text
-    assert "…" not in context.text
 
 
 sentences = st.sampled_from(

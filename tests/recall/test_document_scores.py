@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import eunoe
-from eunoe.recall.documents import GraphRanking, combine_scores, own_log_odds, short_excess
-from eunoe.recall.recipes import DocumentScale
+from eunoe.recall.documents import GraphRanking, combine_scores
 
 PROJECT = {"project": "brindle"}
 SERVICES = [
@@ -55,17 +54,6 @@ def test_the_best_scores_what_bears_most_on_the_question_among_the_first_three(h
     assert scores[0] == pytest.approx(1 / (1 + np.exp(-0.8)))
 
 
-def test_a_document_that_says_little_of_the_question_scores_little_beside_a_good_one() -> None:
-    scores = combined([0.9, 0.6, 0.5], [5.0, 4.0, -3.0], [1.0, 0.9, 0.8], has_names=False)
-    assert scores[1] > 0.9
-    assert scores[2] < 0.05
-
-
-def test_where_names_lead_the_way_to_a_document_counts_and_not_its_words() -> None:
-    scores = combined([0.9, 0.1], [5.0, -9.0], [3.0, 2.5], has_names=True)
-    assert 0.9 < scores[1] < scores[0]
-
-
 def test_no_document_scores_more_than_the_one_before_it() -> None:
     chance = np.random.default_rng(3)
     own, total = chance.normal(0, 3, 400), np.sort(chance.normal(0, 3, 400))[::-1]
@@ -82,33 +70,6 @@ def test_what_one_of_them_does_not_find_comes_last_and_what_none_finds_not_at_al
     assert not len(combined([], [], [], has_names=False))
 
 
-@pytest.mark.parametrize("value", [0.0, 1e-18, 0.5, 1.0])
-def test_no_score_leaves_the_scale(value: float) -> None:
-    for total, own in ((-1e6, -1e6), (0.0, 0.0), (1e6, 1e6)):
-        scores = combined([value, 0.5], [own, 0.0], [total, 0.0], has_names=True)
-        assert np.isfinite(scores).all()
-        assert (scores >= 0).all()
-        assert (scores <= 1).all()
-
-
-def test_a_cosine_counts_as_it_is_where_the_model_is_known_and_else_above_the_usual() -> None:
-    term, cosines, dense = (np.array([value], np.float32) for value in (0.5, 0.4, 0.1))
-    known = own_log_odds(DocumentScale(term=2.0, cosine=10.0, bias=-1.0), term, np.array([False]), cosines, dense)
-    other = own_log_odds(DocumentScale(term=2.0, dense=10.0, about=3.0), term, np.array([True]), cosines, dense)
-    assert known[0] == pytest.approx(4.0)
-    assert other[0] == pytest.approx(5.0)
-    assert own_log_odds(DocumentScale(term=2.0), term, np.array([True]))[0] == pytest.approx(1.0)
-
-
-def test_two_short_texts_look_alike_and_that_is_taken_off() -> None:
-    lengths = np.array([1, 3, 6, 100], np.float32)
-    scale = DocumentScale(cosine=10.0, short=0.2)
-    assert short_excess(scale, 1, lengths) == pytest.approx([0.2, 0.12, 0, 0])
-    assert short_excess(scale, 3, lengths) == pytest.approx([0.12, 0.072, 0, 0])
-    assert not short_excess(scale, 6, lengths).any()
-    assert not short_excess(DocumentScale(cosine=10.0), 1, lengths).any()
-
-
 def test_names_lead_from_one_passage_to_the_next(memory: eunoe.Memory) -> None:
     hits = memory.recall(PROJECT, "In which room does the lead of the team that owns Marrow sit?", recipe="documents")
     assert {hit.text.split("\n")[0] for hit in hits[:3]} == {"Marrow", "Pinecone", "Casimir Doyle"}
@@ -122,12 +83,6 @@ def test_what_does_not_bear_on_the_question_scores_far_less_than_what_does(memor
     ]
     assert scores[0] > 0.9
     assert all(score < 0.2 for score in scores[1:])
-
-
-def test_without_a_name_words_decide_and_say_why(memory: eunoe.Memory) -> None:
-    hits = memory.recall(PROJECT, "disk is full of photos", recipe="documents")
-    assert hits[0].text.startswith("Photos")
-    assert any(reason.name == "lexical" for reason in hits[0].reasons)
 
 
 def test_stop_words_alone_find_nothing(memory: eunoe.Memory) -> None:

@@ -7,7 +7,7 @@ import pytest
 import eunoe
 from eunoe.recall.recalled_context import shown_threshold
 from eunoe.recall.recipes import RECIPES
-from eunoe.recall.search import LARGE_MEMORY_ITEMS, floor_shift, shift
+from eunoe.recall.search import floor_shift, shift
 
 HERE = "user=anna"
 THINGS = (
@@ -41,10 +41,6 @@ def shift_of(turns, question, scopes=1):
         searcher = memory._engine.searcher
         with searcher.indexes.borrow([eunoe.Scope.parse(name) for name in names]) as held:
             return floor_shift([each.index for each in held], question, 0.0, None)
-
-
-def test_in_a_small_memory_nothing_is_added():
-    assert shift_of(LARGE_MEMORY_ITEMS, "Did Mara see the zeppelin?") == 0
 
 
 def test_unknown_words_raise_the_floor_and_known_names_lower_it():

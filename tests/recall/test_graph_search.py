@@ -1,7 +1,6 @@
 """Recall by association: what no word of the question names is found through what it leads to."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -55,33 +54,12 @@ def test_an_unrelated_question_has_low_scores_throughout(memory: Memory) -> None
     assert all(hit.score < 0.3 for hit in strange)
 
 
-def test_scores_are_from_0_to_1_and_fall(memory: Memory) -> None:
-    scores = [hit.score for hit in memory.recall(SCOPE, HOP, recipe="associative")]
-    assert scores == sorted(scores, reverse=True)
-    assert all(0 < score <= 1 for score in scores)
-
-
-def test_a_memory_of_one_thing_finds_it_by_its_words() -> None:
-    with eunoe.open(":memory:", llm="none", form=False) as memory:
-        memory.remember(SCOPE, "the kettle leaks at the spout", id="kettle")
-        assert found(memory, "why does the kettle leak?") == ["kettle"]
-
-
 def test_a_new_passage_is_found_at_once_and_makes_a_bridge(memory: Memory) -> None:
     query = "Who built the harp of Copper Lane's director?"
     assert "harp" not in found(memory, query)
     memory.remember(SCOPE, "Tom Hadley's harp\n\nThe harp of Tom Hadley was built by Ida Brandt.", id="harp")
     assert "harp" in found(memory, query)[:3]
     assert set(found(memory, HOP)[:2]) == {"film", "director"}
-
-
-def test_a_passage_written_by_another_process_is_found_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "shared.db"
-    with eunoe.open(path, llm="none", form=False) as one, eunoe.open(path, llm="none", form=False) as two:
-        one.remember(SCOPE, DOCUMENTS["film"], id="film")
-        assert found(two, HOP) == ["film"]
-        one.remember(SCOPE, DOCUMENTS["director"], id="director")
-        assert set(found(two, HOP)) == {"film", "director"}
 
 
 def test_a_forgotten_passage_is_no_bridge_and_leaves_nothing_in_the_graph(memory: Memory) -> None:
@@ -112,20 +90,6 @@ def test_what_a_filter_hides_takes_no_part(memory: Memory) -> None:
     assert all(reason.name != "graph" for reason in hits[0].reasons)
 
 
-def test_another_scope_lends_nothing(memory: Memory) -> None:
-    other = {"project": "other"}
-    memory.remember(other, DOCUMENTS["director"], id="d")
-    assert [hit.id for hit in memory.recall(other, HOP, recipe="associative")] == ["d"]
-    alone = memory.recall(other, HOP, recipe="associative")[0]
-    assert not any("Stone Harbour" in reason.detail for reason in alone.reasons)
-
-
-def test_without_vectors_names_still_lead_on() -> None:
-    with eunoe.open(":memory:", embedder="none", llm="none", form=False) as memory:
-        memory.remember_many(SCOPE, [{"id": name, "text": text} for name, text in DOCUMENTS.items()])
-        assert set(found(memory, HOP)[:2]) == {"film", "director"}
-
-
 def test_the_answer_does_not_depend_on_what_came_and_went(memory: Memory) -> None:
     before = [(hit.id, hit.score) for hit in memory.recall(SCOPE, HOP, recipe="associative")]
     memory.remember(SCOPE, "Stone Harbour\n\nStone Harbour is a hotel in Malta.", id="hotel")
@@ -149,16 +113,6 @@ def test_odd_questions_are_met(memory: Memory, query: str) -> None:
     except InputError:
         return
     assert all(0 < hit.score <= 1 for hit in hits)
-
-
-def test_an_extractor_is_a_setting() -> None:
-    def nothing(sentence: str) -> list[tuple[str, int]]:
-        return []
-
-    with eunoe.open(":memory:", llm="none", form=False, extractor=nothing) as memory:
-        memory.remember(SCOPE, "Greta Lindqvist lived in Uppsala.", id="a")
-        hits = memory.recall(SCOPE, "Where did Greta Lindqvist live?", recipe="associative")
-        assert [reason.name for reason in hits[0].reasons if reason.name == "graph"] == []
 
 
 def test_a_graph_that_an_extractor_broke_off_is_made_anew() -> None:
@@ -228,10 +182,3 @@ def test_what_shares_neither_word_nor_name_is_at_best_as_likely_as_not(tickets: 
     others = [hit for hit in hits.values() if {reason.name for reason in hit.reasons} <= {"dense"}]
     assert others
     assert max(hit.score for hit in others) <= 0.5
-
-
-def test_reasons_tell_words_and_cosines(memory: Memory) -> None:
-    hits = {hit.id: hit for hit in memory.recall(SCOPE, HOP, recipe="associative")}
-    details = {reason.name: reason.detail for reason in hits["film"].reasons}
-    assert "stone" in details["lexical"]
-    assert details["dense"].startswith("cosine 0.")

@@ -11,7 +11,7 @@ import eunoe
 from eunoe.errors import LlmError
 from eunoe.llm.contract import ScriptedLlm
 from eunoe.model.turn import Turn
-from eunoe.recall.query import cut_middle, is_reaction, llm_query, rule_query
+from eunoe.recall.query import is_reaction, llm_query, rule_query
 
 TALK = [
     Turn(id="1", text="My brother Tom moved to Lisbon.", role="user", user="anna"),
@@ -59,10 +59,6 @@ def test_a_message_that_points_back_takes_along_what_was_said(message):
     assert "Alfama" in query
 
 
-def test_without_talk_before_it_a_short_message_is_looked_up_alone():
-    assert rule_query("and him?", []) == "and him?"
-
-
 def test_a_fast_model_writes_the_query():
     llm = ScriptedLlm([{"query": "Tom Lisbon flat"}])
     assert llm_query(llm, "and his flat?", TALK) == "Tom Lisbon flat"
@@ -85,10 +81,6 @@ def test_a_fast_model_may_say_that_nothing_is_to_be_looked_up(answer):
 def test_an_answer_without_sense_is_refused(answer):
     with pytest.raises(LlmError):
         llm_query(ScriptedLlm([answer]), "hm", TALK)
-
-
-def test_an_endless_query_is_cut():
-    assert len(llm_query(ScriptedLlm([{"query": "word " * 5000}]), "hm", TALK)) <= 500
 
 
 def test_talk_cannot_pass_for_another_turn():
@@ -127,27 +119,6 @@ def test_models_that_hang_do_not_pile_up(monkeypatch):
             thread.join()
     monkeypatch.setenv("EUNOE_QUERY_TIMEOUT", "60")
     assert llm_query(ScriptedLlm([{"query": "free again"}]), "hm", TALK) == "free again"
-
-
-def test_the_context_shows_what_was_looked_up(path):
-    fast = ScriptedLlm([{"query": "peanuts"}])
-    with eunoe.open(path, embedder="none", llm="none", fast_llm=fast) as memory:
-        memory.remember("agent=cook/user=anna", "Anna is allergic to peanuts.")
-        memory.streams.configure("agent=cook/user=anna", fact_buffer_max=0)
-        asked = memory.context(HERE, "What may I cook?")
-    assert (asked.query, [hit.text for hit in asked.hits]) == (
-        "What may I cook?\npeanuts",
-        ["Anna is allergic to peanuts."],
-    )
-
-
-@pytest.mark.parametrize("answer", [{"query": None}, {"query": ""}, {"query": "none"}, "null"])
-def test_a_model_that_writes_no_query_keeps_no_message_from_being_looked_up(path, answer):
-    with eunoe.open(path, embedder="none", llm="none", fast_llm=ScriptedLlm([answer])) as memory:
-        memory.remember("agent=cook/user=anna", "Anna is allergic to peanuts.")
-        memory.streams.configure("agent=cook/user=anna", fact_buffer_max=0)
-        context = memory.context(HERE, "Which nuts, peanuts or walnuts?")
-    assert (context.query, len(context.hits), context.faults) == ("Which nuts, peanuts or walnuts?", 1, ())
 
 
 @pytest.mark.parametrize("answer", [LlmError("no such model"), RuntimeError("boom"), "what?"])
@@ -201,12 +172,6 @@ def test_a_mere_reaction_is_reaction(text):
 @pytest.mark.parametrize("text", ["Metformin.", "43", "In Oslo", "谢谢你的礼物", "Nice, so " * 20])
 def test_a_word_that_tells_something_is_enough(text):
     assert not is_reaction(text)
-
-
-@pytest.mark.parametrize("text", ["", " ", "x" * 2000, "x" * 5000, " " * 5000, f"{' ' * 3000}a{' ' * 3000}"])
-def test_both_ends_of_any_text(text):
-    assert len(cut_middle(text)) <= max(len(text), 2001)
-    assert cut_middle(text).strip()[:100] == text.strip()[:100]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-import eunoe
 from eunoe.errors import InputError
 from eunoe.memory import Memory
 from eunoe.recall.request import needed_parts, parse_where
@@ -159,20 +158,6 @@ def test_a_change_of_metadata_is_seen(kilns: Memory) -> None:
     assert found(kilns, {"team": "green"}) == {"new"}
     kilns.forget(ANNA, "red")
     assert found(kilns, {"team": "red"}) == {"said"}
-
-
-def test_conditions_and_other_filters_all_have_to_hold(kilns: Memory) -> None:
-    assert found(kilns, {"team": "red"}, kinds=["fact"]) == {"red"}
-    assert found(kilns, {"team": "red"}, kinds=["message"]) == {"said"}
-
-
-@pytest.mark.parametrize(
-    ("where", "message"),
-    [({"$or": [{"team": "red"}]}, "write AND, OR or NOT"), ({"NOT": [{"team": "red"}]}, "NOT takes")],
-)
-def test_words_of_other_filters_are_refused_by_name(where: dict[str, Any], message: str) -> None:
-    with eunoe.open(":memory:", embedder="none") as memory, pytest.raises(InputError, match=message):
-        memory.recall("user=anna", "tea", where=where)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 import eunoe
 from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Record
-from eunoe.recall.recalled_context import Threshold, content_terms, is_old_question, says_no_more
+from eunoe.recall.recalled_context import Threshold, content_terms, is_old_question
 
 ANNA = "agent=cook/user=anna"
 HERE = "agent=cook/session=s1/user=anna"
@@ -109,11 +109,6 @@ def test_a_question_that_tells_something_is_none(text):
     assert not is_old_question(message(text), content_terms("Which tea do I like?"))
 
 
-def test_only_a_users_messages_are_questions_of_their_own():
-    assert not is_old_question(message("Where do you live?", role="assistant"), frozenset())
-    assert not is_old_question(message("Where do I live?")._replace(kind="fact"), frozenset())
-
-
 def test_an_old_question_takes_no_place_and_lets_nothing_in(memory_with_vectors):
     memory = memory_with_vectors
     said(memory, "Where do I live?", "In which street do I live?", session="one")
@@ -168,11 +163,6 @@ def test_the_message_that_the_best_hit_was_formed_from_is_told_if_it_says_more(m
     context = memory.context(HERE, "When did anna sign up for a pottery class?")
     assert observation in context.text
     assert context.hits[0].text == words
-
-
-def test_what_a_message_says_and_atoms_tell():
-    assert says_no_more("I like tea.", ["Anna likes tea."])
-    assert not says_no_more("I like tea, and Ben brings cake from Ghent.", ["Anna likes tea."])
 
 
 def test_a_message_that_was_superseded_is_marked(memory_with_vectors):

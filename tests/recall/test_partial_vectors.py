@@ -1,11 +1,9 @@
 """Where some rows have a vector and some do not, neither keep the others from being found."""
 
 import numpy as np
-import pytest
 
 from eunoe.embed.encoder import Encoder
 from eunoe.index.stream import IndexEntry, StreamIndex
-from eunoe.recall import ranking
 from eunoe.recall.ranking import Candidate, find_candidates
 
 QUESTION = "Which instrument does Anna play?"
@@ -45,23 +43,7 @@ def test_a_meaning_is_found_beside_words() -> None:
     assert MEANING in [each.id for each in found[:2]]
 
 
-def test_rows_without_a_vector_are_weighed_between_both_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    scores = []
-    for share in (0.0, ranking._WORDS_SHARE, 1.0):
-        monkeypatch.setattr(ranking, "_WORDS_SHARE", share)
-        (words,) = [each for each in ask((WORDS, None), (MEANING, NEAR)) if each.id == WORDS]
-        scores.append(words.score)
-    assert scores[0] < scores[1] < scores[2]
-
-
 def test_reasons_are_those_of_the_weights_that_were_used() -> None:
     found = {each.id: each for each in ask((WORDS, None), (MEANING, NEAR))}
     assert [reason.name for reason in found[WORDS].reasons] == ["lexical"]
     assert [reason.name for reason in found[MEANING].reasons] == ["dense"]
-
-
-def test_where_all_have_one_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    entries = [*noise(FAR), (WORDS, FAR), (MEANING, NEAR)]
-    before = [(each.id, each.score) for each in ask(*entries)]
-    monkeypatch.setattr(ranking, "_WORDS_SHARE", 1.0)
-    assert [(each.id, each.score) for each in ask(*entries)] == before

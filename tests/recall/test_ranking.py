@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import eunoe
-from eunoe.embed.word_vectors import WordVectors
 from eunoe.errors import InputError
 from eunoe.index.stream import IndexEntry, StreamIndex
 from eunoe.recall.query import NearWords, expand_words, read_question, without_names
 from eunoe.recall.ranking import Candidate, find_candidates
-from eunoe.recall.recipes import RECIPES, Blend, Recipe
+from eunoe.recall.recipes import RECIPES, Recipe
 from eunoe.recall.request import Filter
 from eunoe.text.languages import ENGLISH
 
@@ -60,12 +59,6 @@ def test_scores_are_absolute() -> None:
     unrelated = ask(index, "Which insurance covers dental surgery in the Kiln district?")
     assert related[0].score > 0.5 > unrelated[0].score > 0
     assert all(0 <= each.score <= 1 for each in related + unrelated)
-
-
-def test_nothing_is_found_where_nothing_speaks_for_it() -> None:
-    assert ask(made(said(1, "tea"), fact(2, "coffee")), "astronomy") == []
-    assert find_candidates([], "anything", now=NOW) == []
-    assert ask(made(said(1, "tea")), "tea", limit=0) == []
 
 
 def test_the_answer_is_found_beside_its_question() -> None:
@@ -176,27 +169,6 @@ def test_vectors_find_what_words_do_not() -> None:
     assert found[0].reasons[0].detail == "cosine 0.99"
 
 
-def test_rows_still_without_a_vector_are_found_by_their_words() -> None:
-    index = made(fact(1, "Tom had shingles", vector=np.ones(3, np.float32)), fact(2, "Ida sells boats"))
-    assert "f2" in ids(ask(index, "boats", query_vector=np.array([1, -1, 0], np.float32)))
-
-
-def test_a_vector_of_another_model_is_no_harm() -> None:
-    index = made(fact(1, "Tom had shingles", vector=np.ones(3, np.float32)))
-    assert ids(ask(index, "shingles", query_vector=np.ones(7, np.float32))) == ["f1"]
-
-
-def test_near_words_find_and_are_told() -> None:
-    table = {"shingles": [1, 0.2], "illness": [1, 0], "boats": [0, 1], "sells": [-1, 1]}
-    rows = {word: place for place, word in enumerate(table)}
-    vectors = np.array(list(table.values()), np.float32)
-    synonyms = WordVectors(rows, vectors, lambda word: np.array([0, -1], np.float32))
-    index = made(fact(1, "Tom had shingles"), fact(2, "Ida sells boats"))
-    found = ask(index, "illness", synonyms=synonyms)
-    assert ids(found) == ["f1"]
-    assert found[0].reasons[0].detail == "~illness"
-
-
 class Near:
     """Words of like meaning, as they are told."""
 
@@ -225,15 +197,6 @@ def test_ties_go_by_id() -> None:
     assert ids(ask(index, "same words", limit=3)) == ["a", "b", "c"]
 
 
-def test_what_differs_by_less_than_single_precision_is_no_tie() -> None:
-    faint = Recipe(name="faint", lexical_blend=Blend(term=1e-9))
-    index = made(fact(1, "a red kiln"), fact(2, "a red kiln with a chimney"), fact(3, "the chimney"))
-    found = ask(index, "red kiln chimney", recipe=faint)
-    assert ids(found) == ["f2", "f1", "f3"]
-    assert len({np.float32(each.score) for each in found}) == 1
-    assert ids(ask(index, "red kiln chimney", recipe=faint, limit=1)) == ["f2"]
-
-
 @pytest.mark.parametrize("vector", [None, np.array([0.6, 0.8], np.float32)])
 def test_a_fact_scores_the_same_among_facts_and_beside_talk(vector: Any) -> None:
     default = RECIPES["default"]
@@ -252,21 +215,6 @@ def test_a_fact_scores_the_same_among_facts_and_beside_talk(vector: Any) -> None
     assert among == {name: pytest.approx(beside[name], abs=1e-6) for name in ("f3", "f4")}
 
 
-def test_facts_of_a_person_come_first() -> None:
-    index = made(
-        said(1, "hello", "Bo"), fact(2, "likes tea", people=("Ida",)), fact(3, "Bo likes tea"), fact(4, "Cy likes tea")
-    )
-    assert ids(ask(index, "Does Bo like tea?", filter=Filter(kinds=frozenset({"fact"}))))[0] == "f3"
-
-
-def test_a_fact_is_explained_by_itself_alone() -> None:
-    vector = np.array([1, 0], np.float32)
-    index = made(said(1, "a red kiln", vector=vector), fact(2, "a red kiln", vector=vector), fact(3, "tea"))
-    for each in ask(index, "red kiln", query_vector=vector):
-        names = {reason.name for reason in each.reasons}
-        assert names == {"lexical", "dense"}
-
-
 @pytest.mark.parametrize("vector", [None, np.array([1, 0], np.float32)])
 def test_only_what_others_add_is_said_of_neighbours_and_sessions(vector: Any) -> None:
     away = None if vector is None else -vector
@@ -280,13 +228,6 @@ def test_only_what_others_add_is_said_of_neighbours_and_sessions(vector: Any) ->
         assert told["m1"] == {("neighbour", "")} | ({("session", "")} if session else set())
         assert told.get("m4") == ({("session", "")} if session else None)
         assert found["m0"].score > found["m1"].score > found["m2"].score
-
-
-def test_a_lone_turn_is_explained_by_itself_alone() -> None:
-    vector = np.array([1, 0], np.float32)
-    for session in ("1", ""):
-        (found,) = ask(made(said(1, "red kiln", session=session, vector=vector)), "red kiln", query_vector=vector)
-        assert {reason.name for reason in found.reasons} == {"lexical", "dense"}
 
 
 def test_several_streams_are_ranked_on_one_scale() -> None:
@@ -317,13 +258,6 @@ def test_reciprocal_ranks_count_from_one() -> None:
     assert [each.score for each in found] == pytest.approx([1.0, 61 / 62])
 
 
-def test_languages_of_the_stream_are_all_looked_up() -> None:
-    index = made(fact(1, "Die Häuser sind nicht neu"), fact(2, "The houses are new"), fact(3, "東京タワーへ行った"))
-    assert ids(ask(index, "Haus"))[0] == "f1"
-    assert ids(ask(index, "house"))[0] == "f2"
-    assert ids(ask(index, "タワー")) == ["f3"]
-
-
 def test_a_question_of_stop_words_only_is_looked_up_as_it_is() -> None:
     assert ids(ask(made(fact(1, "to be or not to be"), fact(2, "tea")), "to be"))[0] == "f1"
 
@@ -344,14 +278,6 @@ def test_an_identifier_outweighs_all_that_its_neighbours_lend(order: tuple[str, 
     assert best.text == "we edited src/a/b.py today"
     assert ("exact", "src/a/b.py") in {(reason.name, reason.detail) for reason in best.reasons}
     assert "exact" not in {reason.name for other in others for reason in other.reasons}
-
-
-def test_an_item_with_all_identifiers_asked_for_comes_first() -> None:
-    index = made(fact(1, "ERR_42 and ERR_42 in b.py"), fact(2, "ERR_42 in src/a.py"), fact(3, "src/a.py"))
-    found = {each.id: each for each in ask(index, "ERR_42 in src/a.py:17")}
-    told = {name: next(r.detail for r in each.reasons if r.name == "exact") for name, each in found.items()}
-    assert next(iter(found)) == "f2"
-    assert told == {"f1": "err_42", "f2": "err_42, src/a.py", "f3": "src/a.py"}
 
 
 def test_amounts_and_dates_are_no_identifiers() -> None:
@@ -419,28 +345,6 @@ def test_names_are_filtered_by_however_they_are_written(name: str) -> None:
     assert set(ids(ask(index, "kiln", filter=Filter(people=frozenset({name}))))) == {"m1", "f3"}
 
 
-def test_every_filter() -> None:
-    index = made(
-        said(1, "kiln", "Bo", session="s"),
-        fact(2, "kiln", label="note", files=("src/a.py",), people=("Ida",), time=START + 50 * DAY),
-    )
-    for filter, wanted in (
-        (Filter(kinds=frozenset({"fact"})), {"f2"}),
-        (Filter(labels=frozenset({"note"})), {"f2"}),
-        (Filter(files=frozenset({"src/a.py", "b.py"})), {"f2"}),
-        (Filter(files=frozenset({"src"})), {"f2"}),
-        (Filter(files=frozenset({"sr", "a.py", "src/a"})), set()),
-        (Filter(people=frozenset({"Ida"})), {"f2"}),
-        (Filter(people=frozenset({"Bo"})), {"m1"}),
-        (Filter(sessions=frozenset({"s"})), {"m1"}),
-        (Filter(since=START + 50 * DAY), {"f2"}),
-        (Filter(until=START + 50 * DAY), {"m1"}),
-        (Filter(kinds=frozenset()), set()),
-        (Filter(labels=frozenset({"other"})), set()),
-    ):
-        assert set(ids(ask(index, "kiln", filter=filter))) == wanted
-
-
 entries = st.builds(
     said,
     st.integers(0, 12),
@@ -463,11 +367,6 @@ def test_deltas_end_where_a_fresh_index_does(changes: list[list[IndexEntry]]) ->
         left, right = (find_candidates([each], query, now=NOW, limit=50) for each in (index, fresh))
         assert ids(left) == ids(right)
         assert [each.score for each in left] == pytest.approx([each.score for each in right])
-
-
-def test_the_size_is_told_and_grows() -> None:
-    small, large = made(fact(1, "tea")), made(*(fact(n, f"tea number {n}") for n in range(500)))
-    assert 0 < small.nbytes < large.nbytes < 2_000_000
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=()), max_size=60))
@@ -494,18 +393,6 @@ def test_a_turn_that_takes_up_words_of_the_best_comes_before_one_that_does_not()
     found = ask(made(best, plain, echo, *filler), "What hobby is falconry?")
     assert ids(found)[:3] == ["m1", "m3", "m2"]
     assert "feedback" in {reason.name for reason in found[1].reasons}
-
-
-def test_echoes_leave_the_best_score_as_it_is() -> None:
-    filler = [said(seq, f"Something about subject{seq} again.", session=f"s{seq}") for seq in range(10, 70)]
-    index = made(said(1, "My hobby is falconry, I train a peregrine."), *filler)
-    plain = Recipe(name="plain", lexical_blend=_without_feedback(RECIPES["default"].lexical_blend))
-    best, without = (ask(index, "What hobby is falconry?", recipe=each)[0] for each in (RECIPES["default"], plain))
-    assert best.score == pytest.approx(without.score)
-
-
-def _without_feedback(blend: Blend) -> Blend:
-    return replace(blend, feedback=0.0)
 
 
 def test_what_is_left_out_by_its_number_is_not_found_and_lends_nothing() -> None:

@@ -52,14 +52,6 @@ def test_a_single_word_stands_for_the_full_name_of_its_passage(memory: Memory) -
     assert relations(memory, "Bob Smith") == [("bob smith", "likes", "oslo", 1)]
 
 
-def test_a_short_form_of_a_title_is_the_title(memory: Memory) -> None:
-    remember(memory, "Port Blair (town)\n\nIt lies in India.", ("Port Blair", "lies in", "India"))
-    memory.graph.extract(ATLAS, ask=False)
-    (relation,) = relations(memory)
-    assert relation[0] in {entity.key for entity in memory.graph.neighbours(ATLAS).entities}
-    assert relation[1:] == ("lies in", "india", 1)
-
-
 def test_nobody_is_related_to_themselves(memory: Memory) -> None:
     remember(memory, "Anna Berg met Felix Cole.", ("Anna Berg", "knows", "Anna Berg"))
     memory.graph.extract(ATLAS, ask=False)

@@ -7,7 +7,6 @@ import json
 import re
 from dataclasses import replace
 from datetime import timedelta
-from math import ceil
 from xml.etree import ElementTree
 
 import pytest
@@ -20,7 +19,7 @@ from eunoe.recall.rendering import GAP, STYLES, Fragment, Note, TextBuilder, esc
 from eunoe.recall.static_context import StreamSection, render_static
 from eunoe.text.dates import date_and_age, describe_age
 from eunoe.text.normalize import neutralize
-from eunoe.text.sentences import CHARACTERS_PER_TOKEN, text_width, token_count
+from eunoe.text.sentences import CHARACTERS_PER_TOKEN
 
 NOW = parse_time("2024-05-07T12:00")
 HOSTILE = (
@@ -244,27 +243,6 @@ def test_no_line_of_a_memory_reads_as_structure_in_markdown(static_parts, found)
 SECTIONS = ("Summary", "Recent observations", "Facts")
 
 
-@settings(max_examples=60)
-@given(st.sampled_from(sorted(STYLES)), parts, some, st.integers(1, 400))
-def test_no_budget_is_ever_exceeded_in_any_format(format, static_parts, found, budget):
-    static, _, text = composed(format, static_parts, found, budget)
-    assert token_count(text) <= budget
-    if static and format != "json":
-        assert text.startswith(STYLES[format].opening(static))
-
-
-@settings(max_examples=60)
-@given(st.sampled_from(sorted(STYLES)), parts, some, some, st.integers(1, 400))
-def test_the_static_layer_does_not_depend_on_what_was_recalled(format, static_parts, found, other, budget):
-    assert composed(format, static_parts, found, budget)[0] == composed(format, static_parts, other, budget)[0]
-
-
-@given(st.text(), st.text())
-def test_widths_add_up_to_tokens(first, second):
-    assert text_width(first) + text_width(second) == text_width(first + second)
-    assert token_count(first) == ceil(text_width(first) / CHARACTERS_PER_TOKEN)
-
-
 @pytest.mark.parametrize("format", ["xml", "markdown", "messages"])
 def test_what_was_recalled_is_not_learned_again(format):
     part = StreamSection("user", "anna", HOSTILE, facts=(Note(HOSTILE, NOW, seq=1),))
@@ -371,17 +349,6 @@ def test_a_summary_is_cut_between_sentences():
     told = dict.fromkeys(body.partition("## Summary\n")[2].partition("\n")[0] for body in bodies)
     first, second = "One short sentence stands here.", "Another follows it right there."
     assert list(told) == ["", f"{first} …", f"{first} {second} …", summary]
-
-
-def test_items_stand_oldest_first_whichever_were_chosen():
-    facts = tuple(Note(f"fact {n}", NOW, seq=n) for n in (1, 2, 3))
-    assert re.findall(r"fact \d", kept(500, facts=facts)) == ["fact 1", "fact 2", "fact 3"]
-    assert re.findall(r"fact \d", kept(50, facts=facts)) in (["fact 3"], ["fact 2", "fact 3"])
-
-
-def test_one_that_is_too_long_makes_room_for_the_next():
-    found = [Note("long " * 200, NOW), Note("short", NOW)]
-    assert "short" in composed("xml", [], found, 80)[2]
 
 
 @pytest.mark.parametrize("text", ["# heading", "> quote", "- item", "* item", "1. item", "```sh", "=====", "| cell"])

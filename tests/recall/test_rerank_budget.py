@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import inf, nan
 from typing import Any
@@ -15,9 +14,7 @@ from numpy.typing import NDArray
 from eunoe.errors import InputError
 from eunoe.hosts.memory_tool import tool
 from eunoe.memory import Memory
-from eunoe.recall.recipes import MAX_BUDGET_MS, RECIPES, RerankSettings, within_budget
-from eunoe.recall.request import find_recipe
-from eunoe.recall.reranking import ReadingPace, Reranker
+from eunoe.recall.recipes import MAX_BUDGET_MS, RECIPES, RerankSettings
 
 ANNA = {"user": "anna"}
 QUESTION = "What about the red kite?"
@@ -92,12 +89,6 @@ def test_too_little_time_is_the_default(told: Memory) -> None:
     assert f"read by the reranker within 1 ms: 0 of the {COUNT} best" in hits.notes
 
 
-def test_loading_takes_nothing_from_the_budget_and_does_not_slow_the_pace(told: Memory) -> None:
-    reader = reading(told, Reader(0.001, loading=3.0))
-    ids(told, 50)
-    assert len(reader.texts) >= 10
-
-
 def test_a_slow_moment_is_forgotten(told: Memory) -> None:
     reader = reading(told, Reader(0.001))
     ids(told, 200)
@@ -126,19 +117,6 @@ def test_what_was_not_read_stands_above_what_reads_badly_and_below_what_reads_we
     assert order.index(plain[0]) > order.index(plain[read])
     unread = [id for id in order if id in plain[read:]]
     assert unread == plain[read:]
-
-
-def test_scores_fall_along_the_list(told: Memory) -> None:
-    reading(told, Reader(0.010, lambda text: float(len(text) % 9) - 6))
-    for budget in (30, 60, 90, 120):
-        scores = [hit.score for hit in told.recall(ANNA, QUESTION, limit=COUNT, recipe=budget)]
-        assert scores == sorted(scores, reverse=True)
-
-
-def test_the_word_does_not_look_at_the_clock(told: Memory) -> None:
-    reader = reading(told, Reader(1000.0))
-    ids(told, "thorough")
-    assert len(reader.texts) == COUNT
 
 
 def test_a_lookup_for_several_questions_has_one_budget(told: Memory) -> None:
@@ -176,50 +154,3 @@ def test_a_recipe_of_ones_own_may_have_a_budget(told: Memory) -> None:
     assert ids(told, own) == ids(told, "default")
     ids(told, replace(own, rerank=replace(own.rerank, budget_ms=1000.0)))
     assert len(reader.texts) == 5
-
-
-def test_threads_share_one_reranker(told: Memory) -> None:
-    expected = ids(told, "thorough", 5)
-    with ThreadPoolExecutor(4) as pool:
-        orders = list(pool.map(lambda _: ids(told, MAX_BUDGET_MS, 5), range(12)))
-    assert orders == [expected] * 12
-
-
-class TestPace:
-    def test_half_of_the_time_is_used_and_then_half_of_the_rest(self) -> None:
-        pace = ReadingPace()
-        for _ in range(50):
-            pace.note(100, 0.001)
-        assert pace.count_within([100] * 40, 0.0101) == 5
-        assert pace.count_within([100] * 40, 0.0011) == 1
-        assert pace.count_within([100] * 40, 0.0009) == 0
-        assert pace.count_within([100] * 40, 9.0) == 16
-        assert pace.count_within([], 9.0) == pace.count_within([1], -1.0) == pace.count_within([1], nan) == 0
-
-    def test_one_slow_batch_at_most_doubles_it(self) -> None:
-        pace = ReadingPace()
-        for _ in range(50):
-            pace.note(100, 0.001)
-        pace.note(100, 1000.0)
-        assert pace.count_within([100], 0.0014) == 1
-
-
-def test_a_number_is_thorough_within_a_time() -> None:
-    assert find_recipe(120) == within_budget(120)
-    assert find_recipe(120).rerank.depth == RECIPES["thorough"].rerank.depth
-    assert RECIPES["thorough"].rerank.budget_ms is None
-
-
-def test_a_reader_that_fails_leaves_the_default(told: Memory) -> None:
-    class Broken(Reader):
-        def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float32]:
-            raise ValueError("secret")
-
-    reading(told, Broken(0.0))
-    hits = told.recall(ANNA, QUESTION, recipe=100)
-    assert [hit.id for hit in hits] == ids(told, "default", 10)
-    assert any("not read by the reranker: reader failed: ValueError" in note for note in hits.notes)
-
-
-def test_a_reranker_measures_with_the_clock_of_the_machine() -> None:
-    assert Reranker()._clock() < Reranker()._clock()

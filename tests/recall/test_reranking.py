@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import pickle
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -14,12 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from typer.testing import CliRunner
 
 import eunoe
-from eunoe.bench.context import run_context_bench
-from eunoe.bench.recall import run_recall_bench
-from eunoe.cli.app import app
 from eunoe.embed import encoder as rerankers
 from eunoe.embed import encoder as transformers
 from eunoe.embed.encoder import FOLDER, CrossEncoder
@@ -28,7 +22,7 @@ from eunoe.hosts.memory_tool import tool
 from eunoe.memory import Memory
 from eunoe.model.arguments import CONTEXT_FORMATS
 from eunoe.model.result import Hit
-from eunoe.recall.recipes import RECIPES, Blend, GraphConfidence, Recipe, RerankSettings
+from eunoe.recall.recipes import RECIPES, Blend, Recipe, RerankSettings
 
 ANNA, BEN = {"user": "anna"}, {"user": "ben"}
 TURNS = [
@@ -112,17 +106,6 @@ class TestOrder:
         scores = [hit.score for hit in hits]
         assert scores == sorted(scores, reverse=True)
 
-    def test_a_longer_list_begins_like_a_shorter_one(self, told: Memory) -> None:
-        reading(told, Stub(has("tail", 40.0)))
-        whole = ids(told.recall(ANNA, QUESTION, recipe=recipe(depth=4)))
-        for limit in range(1, 6):
-            assert ids(told.recall(ANNA, QUESTION, limit=limit, recipe=recipe(depth=4))) == whole[:limit]
-
-    def test_equal_scores_go_by_id(self, memory: Memory) -> None:
-        reading(memory, Stub())
-        memory.remember_many(ANNA, [{"text": "A red kite.", "id": id, "label": id} for id in "cab"])
-        assert ids(memory.recall(ANNA, QUESTION, recipe=recipe())) == ["a", "b", "c"]
-
     def test_several_scopes_are_read_together(self, told: Memory) -> None:
         told.remember(BEN, "Ben has a red kite of silk.", id="silk")
         model = reading(told, Stub(has("silk")))
@@ -137,10 +120,6 @@ class TestOrder:
         hits = ids(told.recall(ANNA, QUESTION, recipe=recipe()))
         assert hits[0] == "tree"
         assert "quote" not in hits
-
-    def test_a_budget_of_tokens_takes_the_best_read(self, told: Memory) -> None:
-        reading(told, Stub(has("tail", 40.0)))
-        assert ids(told.recall(ANNA, QUESTION, tokens=9, recipe=recipe())) == ["tail"]
 
     def test_nothing_found_is_nothing_to_read(self, told: Memory) -> None:
         model = reading(told, Stub())
@@ -159,24 +138,12 @@ class TestPassages:
         assert expected in model.texts
         assert model.questions == [QUESTION]
 
-    def test_the_first_turn_of_a_session_is_read_alone(self, told: Memory) -> None:
-        model = reading(told, Stub())
-        told.recall(ANNA, QUESTION, recipe=recipe())
-        assert "Ben: My red kite has a tail." in model.texts
-        assert "Ben: My red kite has a tail.\nAnna: We flew a red kite in May." in model.texts
-
     def test_without_a_name_the_role_speaks_and_a_caption_is_read_too(self, memory: Memory) -> None:
         turn = {"role": "assistant", "content": "Look, a red kite.", "caption": "a photo of the sky"}
         memory.observe(ANNA, [turn])
         model = reading(memory, Stub())
         memory.recall(ANNA, QUESTION, recipe=recipe())
         assert model.texts == ["Assistant: Look, a red kite.\na photo of the sky"]
-
-    def test_a_fact_is_read_as_it_is(self, memory: Memory) -> None:
-        memory.remember(ANNA, "Anna owns a red kite.")
-        model = reading(memory, Stub())
-        memory.recall(ANNA, QUESTION, recipe=recipe())
-        assert model.texts == ["Anna owns a red kite."]
 
     def test_what_is_filtered_out_is_not_read_with_its_neighbour(self, told: Memory) -> None:
         model = reading(told, Stub())
@@ -198,11 +165,6 @@ class TestReasons:
         plain = {hit.id: hit.reasons for hit in told.recall(ANNA, QUESTION)}
         reading(told, Stub(lambda text: -2.0))
         assert {hit.id: hit.reasons for hit in told.recall(ANNA, QUESTION, recipe=recipe())} == plain
-
-    def test_hits_can_be_pickled(self, told: Memory) -> None:
-        reading(told, Stub(has("tail", 40.0)))
-        hits = told.recall(ANNA, QUESTION, recipe=recipe())
-        assert pickle.loads(pickle.dumps(hits)) == hits
 
 
 class Broken(Stub):
@@ -233,13 +195,6 @@ class TestFailure:
         assert all(0 <= hit.score <= 1 for hit in hits)
         assert told.status().reranker_error == ""
 
-    def test_what_works_again_is_used_again(self, told: Memory) -> None:
-        model = reading(told, Stub(lambda text: float("nan")))
-        told.recall(ANNA, QUESTION, recipe=recipe())
-        model.judge = has("tail")
-        assert told.recall(ANNA, QUESTION, recipe=recipe())[0].id == "tail"
-        assert told.status().reranker_error == ""
-
     @pytest.mark.parametrize("content", [None, b"", b"\0" * 64])
     def test_a_missing_or_broken_file_costs_only_the_second_stage(
         self, content: bytes | None, told: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -252,30 +207,6 @@ class TestFailure:
         error = told.status().reranker_error
         assert "eunoe-reranker-2 cannot be loaded" in error
         assert "pip install" in error
-
-    @pytest.mark.parametrize("bench", [run_recall_bench, run_context_bench])
-    def test_no_bench_gives_figures_of_one_stage_for_two(
-        self, bench: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        turns = [{"id": "1", "session": "1", "speaker": "Anna", "text": "The kite is red."}]
-        asked = [{"id": "q", "question": "What is red?", "gold": ["1"]}]
-        talk = {"conversations": [{"id": "c", "turns": turns, "questions": asked}]}
-        (tmp_path / "talk.json").write_text(json.dumps(talk))
-        monkeypatch.setattr(rerankers, "FOLDER", tmp_path)
-        monkeypatch.setattr(transformers, "_loaded", {})
-        with pytest.raises(EmbedderError, match="without its second stage"):
-            bench(tmp_path / "talk.json", recipe="thorough", embedder="none")
-
-    def test_the_command_line_says_so(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        store = ["--store", str(tmp_path / "m.db"), "--embedder", "none"]
-        monkeypatch.setattr(rerankers, "FOLDER", tmp_path)
-        monkeypatch.setattr(transformers, "_loaded", {})
-        run = CliRunner().invoke
-        assert run(app, ["remember", "user=anna", "Anna owns a red kite.", *store]).exit_code == 0
-        done = run(app, ["recall", "user=anna", QUESTION, "--recipe", "thorough", *store])
-        assert done.exit_code == 0
-        assert "red kite" in done.stdout
-        assert "not read by the reranker" in done.stderr
 
 
 class TestContext:
@@ -297,15 +228,6 @@ class TestContext:
             assert (read.query, read.static, read.faults) == (plain.query, plain.static, ())
             assert read.text.index("has a tail") < plain.text.index("has a tail")
 
-    def test_no_cache_takes_one_recipe_for_another(self, talk: Memory) -> None:
-        model = reading(talk, Stub(has("tail", 40.0)))
-        plain, read = (talk.context(ANNA, QUESTION, recipe=one, now="2024-05-07") for one in ("default", recipe()))
-        assert talk.context(ANNA, QUESTION, now="2024-05-07") == plain
-        assert talk.context(ANNA, QUESTION, recipe=recipe(), now="2024-05-07") == read
-        assert plain.text != read.text
-        model.judge = has("nine")
-        assert talk.context(ANNA, QUESTION, recipe=recipe()).hits[0].id == "price"
-
     def test_it_is_read_once_and_by_what_is_looked_up(self, talk: Memory) -> None:
         model = reading(talk, Stub())
         asked = talk.context(ANNA, "And the red kite?", recipe=recipe()).query
@@ -320,18 +242,6 @@ class TestContext:
         assert ids(talk.context(ANNA, QUESTION, recipe=recipe(usual=20.0)).hits) == ["tail"]
         assert ids(talk.look_up(ANNA, QUESTION, recipe=recipe(usual=20.0))) == ["tail"]
 
-    def test_no_floor_is_put_under_ranks(self, talk: Memory) -> None:
-        talk.remember_many(BEN, [f"Kite number {number} is red." for number in range(40)])
-        ranks, low = (
-            Recipe(name="ranks", method="rrf", rrf_k=0),
-            Recipe(name="low", lexical_blend=Blend(term=1.0, bias=-9.0)),
-        )
-        for one, kept in ((ranks, 40), (low, 0)):
-            hits = talk.recall(BEN, QUESTION, recipe=one, limit=50)
-            assert len(hits) == 40
-            assert hits[-1].score < 0.05
-            assert len(talk.look_up(BEN, QUESTION, recipe=one, limit=50)) == kept
-
     def test_the_tool_reads_as_its_host_says(self, talk: Memory) -> None:
         model = reading(talk, Stub(has("tail", 40.0)))
         asked = {"query": [QUESTION, "kite"], "match_count": 1}
@@ -343,14 +253,6 @@ class TestContext:
         assert "no argument recipe" in search.call({**asked, "recipe": "default"})
         with pytest.raises(InputError, match="there is no recipe 'best': choose one of default, thorough"):
             tool(talk, ANNA, recipe="best")
-
-    def test_a_recipe_that_is_none_is_refused_as_by_recall(self, talk: Memory) -> None:
-        said = set()
-        for verb in (talk.recall, talk.context, talk.look_up):
-            with pytest.raises(InputError) as refused:
-                verb(ANNA, QUESTION, recipe="best")
-            said.add(str(refused.value))
-        assert len(said) == 1
 
     def test_without_its_second_stage_it_is_the_default_and_says_so(
         self, talk: Memory, caplog: pytest.LogCaptureFixture
@@ -380,22 +282,6 @@ class TestContext:
         reading(talk, Broken())
         assert talk.context(ANNA, question, recipe=low).hits == ()
         assert talk.look_up(ANNA, question, recipe=low) == []
-
-    def test_nor_for_a_recipe_that_is_never_read(self, talk: Memory) -> None:
-        model = reading(talk, Stub())
-        low = replace(recipe(), method="associative", lexical_graph_confidence=GraphConfidence(bias=odds(0.07)))
-        assert talk.recall(ANNA, QUESTION, recipe=low)[0].score == pytest.approx(0.07)
-        assert talk.context(ANNA, QUESTION, recipe=low).hits == ()
-        assert talk.look_up(ANNA, QUESTION, recipe=low) == []
-        assert model.questions == []
-
-    def test_the_shipped_reranker_reads(self) -> None:
-        with eunoe.open(":memory:", embedder="none", form=False) as memory:
-            memory.observe(ANNA, [*TURNS, "Hm.", "Ah.", "Oh.", "Ok."])
-            context = memory.context(ANNA, "Where did the red kite land?", recipe="thorough")
-            assert context.hits[0].id == "tree"
-            assert "rerank" in [reason.name for reason in context.hits[0].reasons]
-            assert (context.faults, memory.status().reranker_error) == ((), "")
 
 
 class TestReranker:
@@ -475,9 +361,3 @@ class TestReranker:
         for name in set(RECIPES) - {"thorough"}:
             talk.recall(ANNA, QUESTION, recipe=name)
         assert transformers._loaded == {}
-
-
-def test_help_lists_every_recipe() -> None:
-    for command in (["recall"], ["context"], ["bench", "recall"], ["bench", "context"]):
-        shown = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "200"}).stdout
-        assert [name for name in RECIPES if name not in shown] == []

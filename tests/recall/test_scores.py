@@ -10,13 +10,13 @@ from math import log
 
 import numpy as np
 import pytest
+from bench.conversations import GoldConversation, load_conversations
 
-from eunoe.bench.conversations import GoldConversation, load_conversations
 from eunoe.embed.word_vectors import StaticEmbedder
 from eunoe.index.stream import IndexEntry, StreamIndex
 from eunoe.recall.query import without_names
 from eunoe.recall.ranking import Candidate, find_candidates
-from eunoe.recall.recipes import RECIPES, REFERENCE_ITEMS, Blend, LengthBlend, Recipe, interpolate
+from eunoe.recall.recipes import RECIPES, REFERENCE_ITEMS, Recipe
 from eunoe.recall.request import NO_FILTER, Filter
 
 SIZES = (4, 12, 40, 400)
@@ -127,33 +127,3 @@ def test_only_what_may_be_found_is_counted() -> None:
     assert len(find_candidates([among], QUESTION, filter=FACTS)) == len(KILNS)
     plain, less = (find_candidates([among], QUESTION, recipe=crowded(each), filter=FACTS)[0] for each in (0.0, 1.0))
     assert odds([less])[0] - odds([plain])[0] == pytest.approx(-log(len(KILNS) / REFERENCE_ITEMS))
-
-
-def test_streams_with_and_without_vectors_lose_the_same() -> None:
-    axes = np.eye(2, dtype=np.float32)
-    seen = [entry._replace(vector=axes[n % 2]) for n, entry in enumerate(KILNS)]
-    indexes = [index_of(seen), index_of(KILNS), index_of(TEA)]
-    default = RECIPES["default"]
-    without = replace(
-        default,
-        blend=replace(default.blend, size_penalty=0.0),
-        lexical_blend=replace(default.lexical_blend, size_penalty=0.0),
-    )
-    plain, less = (find_candidates(indexes, QUESTION, axes[0], recipe=each, limit=50) for each in (without, default))
-    assert [(each.stream, each.id) for each in less] == [(each.stream, each.id) for each in plain]
-    lost = [one - two for one, two in zip(odds(plain), odds(less), strict=True)]
-    assert lost == pytest.approx([lost[0]] * len(lost))
-
-
-def test_what_a_crowd_is_worth_is_no_evidence() -> None:
-    assert dict(Blend(term=1.0, bias=-2.0, size_penalty=0.5).weights) == {"term": 1.0}
-    tuned = LengthBlend(Blend(size_penalty=0.4), Blend(size_penalty=0.8))
-    assert interpolate(*tuned, 0.5).size_penalty == pytest.approx(0.6)
-
-
-@pytest.mark.parametrize("name", ["dense", "rrf"])
-def test_other_recipes_have_their_own_scales_whatever_the_number(name: str) -> None:
-    vector = np.array([1.0, 0.0], np.float32)
-    few = [entry._replace(vector=vector) for entry in KILNS[:1]]
-    found = find_candidates([index_of(few)], KILNS[0].text, vector, recipe=RECIPES[name])
-    assert found[0].score == pytest.approx(1.0)

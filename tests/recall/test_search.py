@@ -38,15 +38,6 @@ def test_the_quote_is_there_where_the_message_is_not_asked_for(told):
     assert "quote" in found(told, kinds=["fact"])
 
 
-def test_what_is_folded_leaves_its_place_to_the_next(told):
-    assert len(found(told, limit=2)) == 2
-
-
-def test_scores_still_fall(told):
-    scores = [hit.score for hit in told.recall(ANNA, "When did Anna move to Turin?")]
-    assert scores == sorted(scores, reverse=True)
-
-
 def test_a_quote_in_another_scope_is_folded_too(memory):
     session = {"agent": "a", "session": "s", "user": "anna"}
     user = {"agent": "a", "user": "anna"}
@@ -56,11 +47,6 @@ def test_a_quote_in_another_scope_is_folded_too(memory):
     hits = memory.recall([session, user], "When did Anna move to Turin?")
     assert [hit.id for hit in hits] == ["m1"]
     assert len(memory.recall(user, "When did Anna move to Turin?")) == 1
-
-
-def test_any_limit_is_taken(memory):
-    memory.remember("user=anna", "Anna plays the cello.")
-    assert len(memory.recall("user=anna", "cello", limit=2**62)) == 1
 
 
 def test_a_search_that_lacks_nothing_says_nothing():
@@ -154,21 +140,6 @@ def test_every_filter_reaches_what_is_found(kilns, filter, ids, recipe):
     assert {hit.id for hit in kilns.recall(ANNA, "kiln", recipe=recipe, **filter)} == ids
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        *({name: [3]} for name in ("labels", "files", "people", "sessions", "speakers")),
-        *({name: "soon"} for name in ("since", "until", "as_of", "known_at", "now")),
-        *({"kinds": wrong} for wrong in ("dream", ["fact", "dream"])),
-        *({name: wrong} for name in ("limit", "tokens") for wrong in (0, -1, 2.5, True)),
-    ],
-    ids=str,
-)
-def test_what_no_filter_can_mean_is_refused_by_its_name(memory, wrong):
-    with pytest.raises(InputError, match=next(iter(wrong))):
-        memory.recall(ANNA, "kiln", **wrong)
-
-
 def test_an_empty_question_is_refused(memory):
     with pytest.raises(InputError, match=r"^the query is empty"):
         memory.recall(ANNA, " \n")
@@ -212,10 +183,3 @@ def test_words_that_nobody_knows_are_found_by_those_one_letter_away(path, query,
         for id, text in texts.items():
             memory.remember(ANNA, text, id=id)
         assert found_by_words(memory, query) == found
-
-
-def test_a_mistyped_word_changes_nothing_where_it_is_known(path):
-    with eunoe.open(path, embedder="static", llm="none", form=False) as memory:
-        memory.remember(ANNA, "Peanuts are cheap.", id="nuts")
-        memory.remember(ANNA, "Mr Peanutts called.", id="mister")
-        assert found_by_words(memory, "peanutts") == {"mister"}

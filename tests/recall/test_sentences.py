@@ -46,12 +46,6 @@ def test_the_new_part_of_a_text(said, text, new):
     assert sentences.new_part(text) == new
 
 
-def test_a_fact_of_the_user_and_of_the_session_stands_once(cook):
-    for scope in (ANNA, HERE):
-        cook.remember(scope, "Anna keeps nine bees on the roof.")
-    assert cook.context(HERE).text.count("nine bees") == 1
-
-
 def test_a_line_of_the_summary_and_the_message_it_came_from_stand_once(cook):
     cook.observe(EARLIER, ["I keep nine bees on the roof. The hive is red and has a cat on it.", *"abcd"])
     cook.summaries.write(ANNA, "anna: I keep nine bees on the roof.")

@@ -15,7 +15,7 @@ from tests.support.live_server import LiveServer, StartServer
 from tests.support.server_process import StartProcess, server_processes
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
-from eunoe.net import endpoint as endpoints
+from eunoe.net import http as endpoints
 
 _SCOPE = "session=s1/user=anna"
 _TEXT = "I am allergic to peanuts."

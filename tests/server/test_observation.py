@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from tests.support.live_server import LiveServer
 from tests.support.waiting import wait_until
 
-from eunoe.server.middleware import ObservationMiddleware
+from eunoe.server.middleware import EnvelopeMiddleware
 from eunoe.server.observation import JsonFormatter, Metrics, TextFormatter, Tracing
 
 SECRET = "Anna's PIN is swordfish."
@@ -84,7 +84,7 @@ def test_a_request_is_a_span_where_that_is_turned_on(server: LiveServer) -> None
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     metrics = Metrics(server.services.memory.blocking.status, server.services.jobs.counts)
-    middleware = ObservationMiddleware(_answer, metrics, Tracing(provider))
+    middleware = EnvelopeMiddleware(_answer, server.services.addresses, metrics, Tracing(provider))
     parent = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     scope = {"type": "http", "method": "GET", "path": f"/v1/memories/{SECRET}", "headers": [(b"traceparent", parent)]}
 

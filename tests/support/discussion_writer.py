@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eunoe.apps.discussion.atoms import chunk_memory_item, keyword_memory_item
-from eunoe.apps.discussion.model import ChunkMemory, KeywordMemory
+from eunoe.apps.discussion.model import ChunkMemory, KeywordMemory, memory_item
 from eunoe.apps.discussion.scope import DEFAULT_USER, discussion_scope
 from eunoe.memory import Memory
 
@@ -23,14 +22,14 @@ class DiscussionWriter:
         self._count += 1
         wanted = {"title": "", "id": f"k{self._count}", "place": float(self._count)} | fields
         memory = KeywordMemory(summary=summary, **wanted)
-        self.memory.remember_many(discussion_scope(discussion, user), [keyword_memory_item(memory)], replace=True)
+        self.memory.remember_many(discussion_scope(discussion, user), [memory_item(memory)], replace=True)
         return memory
 
     def chunks(self, *texts: str, discussion: str = "trip", user: str = DEFAULT_USER) -> None:
         for text in texts:
             self._count += 1
             memory = ChunkMemory(text=text, id=f"c{self._count}", place=float(self._count), hash=f"hash of {text}")
-            self.memory.remember_many(discussion_scope(discussion, user), [chunk_memory_item(memory)])
+            self.memory.remember_many(discussion_scope(discussion, user), [memory_item(memory)])
 
     def summary(self, text: str, *, discussion: str = "trip", user: str = DEFAULT_USER) -> None:
         self.memory.summaries.write(discussion_scope(discussion, user), text, author="test")

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from eunoe.apps.discussion.atoms import chunk_memory_item, keyword_memory_item
 from eunoe.apps.discussion.authors import Prompts
-from eunoe.apps.discussion.log.discussion_log import prepare_discussion
-from eunoe.apps.discussion.model import Chunk, ChunkMemory, KeywordMemory
+from eunoe.apps.discussion.log import prepare_discussion
+from eunoe.apps.discussion.model import Chunk, ChunkMemory, KeywordMemory, memory_item
 from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.memory import Memory
 
@@ -67,7 +66,7 @@ def chunk_memory(number: int, text: str = "", **changes: Any) -> ChunkMemory:
 
 def remember_chunks(memory: Memory, *memories: ChunkMemory) -> None:
     prepare_discussion(memory, SCOPE)
-    memory.remember_many(SCOPE, map(chunk_memory_item, memories), replace=True, again=True)
+    memory.remember_many(SCOPE, map(memory_item, memories), replace=True, again=True)
 
 
 def fill(memory: Memory, *numbers: int) -> None:
@@ -80,5 +79,5 @@ def remember_keyword(memory: Memory, number: int, title: str, summary: str) -> s
     """A keyword memory that rests on the message of this number; its id."""
     id = f"keyword_memory:m{number}:0"
     made = KeywordMemory(title=title, summary=summary, id=id, source=(f"m{number}",), place=float(number))
-    memory.remember_many(SCOPE, [keyword_memory_item(made)], replace=True, again=True)
+    memory.remember_many(SCOPE, [memory_item(made)], replace=True, again=True)
     return id

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 import eunoe
 from eunoe.model.arguments import RIGHTS
 from eunoe.model.scope import Scope
-from eunoe.server.mcp.server import create_mcp_app
+from eunoe.server.mcp.server import McpApp
 
 RIGHTS_OF = {"reader": ("read",), "writer": ("write",)}
 
@@ -37,7 +37,7 @@ class Callers:
 
 def main(store: str) -> None:
     memory = eunoe.open(store, embedder="none", llm="none")
-    mcp = create_mcp_app(secret=b"shared by both", max_body_bytes=1_000_000)
+    mcp = McpApp(secret=b"shared by both", max_body_bytes=1_000_000)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -3,8 +3,6 @@
 Each secret is put together from pieces, so that no scanner of repositories takes it for a real one.
 """
 
-# ruff: noqa: RUF001
-
 from __future__ import annotations
 
 VALUES = ["Krapfen77", "kr4p-fen_Z9", "Sommer2024!"]
@@ -23,22 +21,11 @@ FORMS = [
     "p\bpa\bas\bss\bsw\bwo\bor\brd\bd=X",
     "_\bp_\ba_\bs_\bs_\bw_\bo_\br_\bd=X",
     *(f"pass{sign}word{sign}={sign}X" for sign in "\u2063\u2062\u061c\u202e\ufe0f\u034f\u3164\U000e0041\u00ad\x07"),
-    "пар\u200bоль: X",
-    "密\u2063码：X",
     # Escaped, as in JSON, Python, HTML and addresses.
-    "password\\u003dX",
-    "{\\u0022password\\u0022:\\u0022X\\u0022}",
-    "password&#61;X",
-    "password&#x3D;X",
     "password=&quot;X&quot;",
     "postgres:\\/\\/shop:X@db\\/orders",
-    "postgresql%3A%2F%2Fshop%3AX%40db",
     '{"msg":"\\npostgres://shop:X@db"}',
-    '{"msg":"\\u001b[31mpassword\\u001b[0m=X"}',
-    "'\\x1b[31mpassword\\x1b[0m=X'",
     '{"m":"{\\"password\\": \\"X\\"}"}',
-    '{"m":"{\\\\\\"password\\\\\\": \\\\\\"X\\\\\\"}"}',
-    '{"\\u043f\\u0430\\u0440\\u043e\\u043b\\u044c": "X"}',
     "DB\\_PASSWORD=X",
     "password\\=X",
     # Command lines, and lists of arguments.

@@ -8,8 +8,8 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from bench.conversations import load_conversations
 
-from eunoe.bench.conversations import load_conversations
 from eunoe.recall.recipes import RECIPES, Blend
 
 TRAINING = Path(__file__).parents[2] / "training"

@@ -10,10 +10,10 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from bench.conversations import BUILT_IN, load_conversations
 from numpy.typing import NDArray
 
 import eunoe
-from eunoe.bench.conversations import BUILT_IN, load_conversations
 from eunoe.recall import reranking
 
 TRAINING = Path(__file__).parents[2] / "training"

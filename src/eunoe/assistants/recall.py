@@ -15,8 +15,9 @@ from typing import Any, Final
 import eunoe
 from eunoe.assistants.hook import hook_folder, socket_name
 from eunoe.model.scope import Scope
+from eunoe.net.http import Address
 from eunoe.net.local_server import LocalServer, find_local_server
-from eunoe.net.transport import Address, Transport
+from eunoe.net.transport import Transport
 
 _MAX_TOKENS: Final = 2000
 _MAX_WAITING: Final = 8

@@ -3,7 +3,7 @@
 import logging
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from io import TextIOWrapper
@@ -98,7 +98,6 @@ _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
         ),
         Group("workflow", "Check and run workflows.", "eunoe workflow run main.json --discussion trip"),
         Group("ticket", "Work tickets off with a coding worker.", "eunoe ticket run login.md --project shop"),
-        Group("bench", "Measure quality and speed.", "eunoe bench recall --json"),
     ),
 }
 """All commands, by the panel of `--help` in which they stand."""
@@ -142,13 +141,17 @@ def _root_command() -> Any:
     return typer.main.get_command(app)
 
 
-def run(args: Sequence[str]) -> int:
-    """Run a command line and return its exit code. Whatever goes wrong is one line on standard error."""
+def run(args: Sequence[str], program: str = "eunoe", root: Callable[[], Any] = _root_command) -> int:
+    """Run a command line and return its exit code. Whatever goes wrong is one line on standard error.
+
+    Args:
+        root: gives the commands, those of `eunoe` or those of another program.
+    """
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with _warnings_on_one_line():
-            code = _root_command().main(list(args), prog_name="eunoe", standalone_mode=False)
+            code = root().main(list(args), prog_name=program, standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read our output has left: what is still in the buffer must not fail again at exit.
@@ -161,7 +164,7 @@ def run(args: Sequence[str]) -> int:
         if os.environ.get(_DEBUG_VARIABLE):
             raise
         text, code = _describe(error)
-        print(f"eunoe: {shorten(text, _MAX_ERROR_CHARACTERS)}", file=sys.stderr)
+        print(f"{program}: {shorten(text, _MAX_ERROR_CHARACTERS)}", file=sys.stderr)
     return code if isinstance(code, int) else 0
 
 

@@ -14,10 +14,10 @@ from typing import Annotated, Any, Final
 import typer
 
 from eunoe.apps.discussion import ChunkFailure, Discussion, DiscussionStatus, LogReport, UpdateReport
-from eunoe.apps.discussion.chunks.update import ChunkTrial
+from eunoe.apps.discussion.making import ChunkTrial
 from eunoe.apps.discussion.scope import DEFAULT_USER, discussion_keys
-from eunoe.apps.discussion.workflow.environment import Environment
-from eunoe.apps.discussion.workflow.sources import author_sources, check_workflows
+from eunoe.apps.discussion.workflow.document import Environment
+from eunoe.apps.discussion.workflow.run import author_sources, check_workflows
 from eunoe.cli import inputs
 from eunoe.cli.command import Call, Reply, command
 from eunoe.cli.discussion_files import export, import_
@@ -234,7 +234,6 @@ def _update_reply(report: UpdateReport, taken: LogReport) -> Reply:
         "chunks failed": len(report.failed),
         "chunks held": report.held,
         "messages waiting": report.waiting,
-        "memories condensed": report.condensed,
     }
     texts = {name: f"{count:,}" for name, count in counts.items() if count}
     texts |= {"summary": f"revision {report.summary}"} if report.summary else {}

@@ -83,7 +83,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _reply(done: Sequence[DiscussionImport], refused: Sequence[Refusal] = ()) -> Reply:
-    names = ("discussion", "user", "new", "changed", "ended", "unchanged", "summary", "state document")
+    names = ("discussion", "user", "new", "ended", "unchanged", "summary", "state document")
     grid = Grid(names, [_row(each) for each in done])
     notes = [f"{each.id}: {note}" for each in done for note in each.notes]
     refusals = [f"refused: {each.name}: {each.reason}" for each in refused]
@@ -92,6 +92,6 @@ def _reply(done: Sequence[DiscussionImport], refused: Sequence[Refusal] = ()) ->
 
 
 def _row(done: DiscussionImport) -> tuple[str, ...]:
-    counts = (done.stored, done.changed, done.ended, done.unchanged)
+    counts = (done.stored, done.ended, done.unchanged)
     flags = (done.summary, done.state_document)
     return done.id, done.user, *map(str, counts), *("yes" if flag else "" for flag in flags)

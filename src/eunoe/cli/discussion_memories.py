@@ -10,11 +10,17 @@ from typing import Annotated, Final, Literal
 import typer
 
 from eunoe.apps.discussion import Discussion
-from eunoe.apps.discussion.atoms import chunk_memories, keyword_memories
-from eunoe.apps.discussion.documents.state_document import StateDocument
-from eunoe.apps.discussion.documents.summary import current_summary
-from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, ChunkMemory, KeywordMemory
+from eunoe.apps.discussion.model import (
+    CHUNK_MEMORY,
+    KEYWORD_MEMORY,
+    ChunkMemory,
+    KeywordMemory,
+    chunk_memories,
+    keyword_memories,
+)
 from eunoe.apps.discussion.scope import DEFAULT_USER
+from eunoe.apps.discussion.state_document import StateDocument
+from eunoe.apps.discussion.summary import current_summary
 from eunoe.cli.command import Call, MisuseError, Reply, command
 from eunoe.cli.display.output import quantity
 from eunoe.cli.display.views import Entries, Entry, View, hit_entries, when

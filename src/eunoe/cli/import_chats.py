@@ -17,7 +17,7 @@ from eunoe.cli.problems import problem_lines
 from eunoe.model.scope import Scope
 
 if TYPE_CHECKING:
-    from eunoe.hosts.chats.importing import ChatReport, ChatSummary
+    from eunoe.hosts.chats import ChatReport, ChatSummary
 
 _PERSON_HELP: Final = "Where the conversations of one person go."
 _MAX_PEOPLE_SHOWN: Final = 20

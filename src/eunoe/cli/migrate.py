@@ -18,9 +18,8 @@ from eunoe.hosts.eden import EdenReport
 from eunoe.hosts.eden import migrate as migrate_eden
 from eunoe.hosts.hipporag import HippoReport, import_folder, import_projects
 from eunoe.hosts.hipporag.folder import check_folder, find_projects
-from eunoe.hosts.mem0.migration import COLLECTION, Mem0Report, describe
+from eunoe.hosts.mem0.migration import COLLECTION, Mem0Report, describe, find_folder
 from eunoe.hosts.mem0.migration import migrate as migrate_mem0
-from eunoe.hosts.mem0.stored_memories import find_folder
 
 
 @command("eunoe migrate eden memory_user.json memory_agent.json memory_sessions.json")

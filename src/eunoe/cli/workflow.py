@@ -15,10 +15,9 @@ import typer
 import eunoe
 from eunoe.apps.discussion.scope import DEFAULT_USER, check_discussion_id, take_tag
 from eunoe.apps.discussion.workflow import Environment, Workflow, run_workflow
-from eunoe.apps.discussion.workflow.chat import read_messages
 from eunoe.apps.discussion.workflow.check import check_workflow
-from eunoe.apps.discussion.workflow.late_memory import LateMemory
-from eunoe.apps.discussion.workflow.runner import NodeFailure
+from eunoe.apps.discussion.workflow.run import NodeFailure
+from eunoe.apps.discussion.workflow.texts import read_messages
 from eunoe.cli.command import Call, Reply, command
 from eunoe.cli.display import output
 from eunoe.cli.display.output import quantity
@@ -26,7 +25,7 @@ from eunoe.cli.inputs import open_text
 from eunoe.cli.options import argument, repeatable_option
 from eunoe.cli.workflow_options import WorkflowOptions
 from eunoe.cli.workflow_trace import trace_text
-from eunoe.errors import InputError, MissingStoreError, StoreError
+from eunoe.errors import InputError, StoreError
 from eunoe.llm import load_llm
 
 _DISCUSSION_HELP: Final = (
@@ -105,17 +104,13 @@ def _load(file: str, options: WorkflowOptions) -> Workflow:
     return Workflow.load(file, options.workflows or Path())
 
 
-def _open(call: Call, discussion: str) -> eunoe.Memory | LateMemory | None:
-    """Only a discussion makes a store, when something is first written; without one it is used if it is there."""
-    if not _is_id(discussion):
-        with suppress(StoreError):
-            return call.open()
-        return None
-    try:
+def _open(call: Call, discussion: str) -> eunoe.Memory | None:
+    """Only a discussion makes a store; without one it is used if it is there."""
+    if _is_id(discussion):
+        return call.open(create=True)
+    with suppress(StoreError):
         return call.open()
-    except MissingStoreError:
-        empty = Call(replace(call.options, store=":memory:"), [], call.stack).open()
-        return LateMemory(empty, lambda: Call(call.options, [], call.stack).open(create=True))
+    return None
 
 
 def _is_id(discussion: str) -> bool:

@@ -13,9 +13,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from eunoe.apps.discussion.settings import DEFAULT_SETTINGS
-from eunoe.apps.discussion.settings_file import UserSettings, read_settings, read_user_settings
-from eunoe.apps.discussion.workflow.environment import Environment
+from eunoe.apps.discussion.settings import DEFAULT_SETTINGS, UserSettings, read_settings, read_user_settings
+from eunoe.apps.discussion.workflow.document import Environment
 from eunoe.apps.discussion.workflow.models import ANY, ModelMap, Preset
 from eunoe.cli.command import MisuseError
 from eunoe.cli.file_options import KeyOptions, LayoutOption
@@ -30,7 +29,7 @@ _MODEL_HELP: Final = "The model of all endpoints and presets that are not mapped
 _ENDPOINT_HELP: Final = "The model of an endpoint, such as openai:MODEL@http://host:port/v1."
 _PRESET_HELP: Final = 'What a preset means: {} or {"temperature": 0.7}.'
 _USER_SETTINGS_HELP: Final = "WilmerAI's settings of a user: they name workflows that memory nodes run."
-_FILES_DIR_HELP: Final = "Where creators keep files of discussions current, as WilmerAI has them."
+_FILES_DIR_HELP: Final = "Where the files of the discussion are written in the end, as WilmerAI has them."
 _PLUGIN_HELP: Final = "A Python module, or a file, with more node types."
 
 
@@ -51,10 +50,6 @@ class WorkflowOptions(KeyOptions):
     )
     files_dir: Annotated[Path | None, typer.Option("--files-dir", metavar="DIR", help=_FILES_DIR_HELP)] = None
     layout: LayoutOption = "folders"
-    files: Annotated[
-        Path | None, typer.Option("--files", metavar="DIR", help="Where workflows may read and write files.")
-    ] = None
-    allow_python: Annotated[bool, typer.Option("--allow-python", help="Let workflows run Python modules.")] = False
     plugin: Annotated[list[str] | None, repeatable_option("--plugin", "MODULE", _PLUGIN_HELP)] = None
     host_messages: Annotated[
         bool, typer.Option("--host-messages", help="Nodes that find nothing say so in WilmerAI's own sentences.")
@@ -74,8 +69,6 @@ class WorkflowOptions(KeyOptions):
             layout=self.layout,
             key=self.key(),
             workflows=_check_folder(self.workflows, "--workflows"),
-            files=_check_folder(self.files, "--files"),
-            allow_python=self.allow_python,
             host_messages=self.host_messages,
             update_first=self.update_first,
         )

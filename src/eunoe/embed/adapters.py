@@ -13,7 +13,7 @@ from eunoe.embed.encoder import SentenceEncoder
 from eunoe.embed.word_vectors import StaticEmbedder
 from eunoe.errors import EmbedderError
 from eunoe.model.arguments import own_name
-from eunoe.net.endpoint import Endpoint, EndpointError, check_base_url, find_key
+from eunoe.net.http import HttpClient, HttpError, Retry, check_base_url, find_key
 from eunoe.text.normalize import replace_surrogates
 
 _LANGCHAIN_MODEL_ATTRIBUTES: Final = ("model", "model_name", "model_id", "deployment", "repo_id")
@@ -150,8 +150,15 @@ class OpenAIEmbedder(CheckedEmbedder):
         key = find_key(api_key, "OPENAI_API_KEY", EmbedderError)
         if not key and base == _PUBLIC_URL:
             raise EmbedderError("api.openai.com needs a key: set OPENAI_API_KEY or pass api_key")
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._server = Endpoint(base, headers, key=key, timeout=timeout, max_answer_bytes=_MAX_ANSWER_BYTES)
+        headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
+        self._server = HttpClient(
+            base,
+            headers=headers,
+            secret=key,
+            timeout=timeout,
+            retry=Retry(attempts),
+            max_answer_bytes=_MAX_ANSWER_BYTES,
+        )
 
     def _embed_texts(self, texts: list[str]) -> list[Any]:
         starts = [text.lstrip()[: self._max_characters] for text in texts]
@@ -162,8 +169,9 @@ class OpenAIEmbedder(CheckedEmbedder):
 
     def _request(self, texts: list[str], attempts: int) -> list[Any]:
         try:
-            answer = self._server.request(_PATH, {"model": self._model, "input": texts}, attempts)
-        except EndpointError as error:
+            body = json.dumps({"model": self._model, "input": texts}).encode()
+            answer = self._server.request("POST", _PATH, body, attempts=attempts)
+        except HttpError as error:
             raise EmbedderError(str(error)) from error
         try:
             return _in_order(json.loads(answer)["data"], len(texts))

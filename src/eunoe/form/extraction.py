@@ -24,7 +24,7 @@ from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
 from eunoe.model.turn import Turn
-from eunoe.net.endpoint import EndpointError
+from eunoe.net.http import HttpError
 from eunoe.recall.recipes import RECIPES
 from eunoe.recall.request import Filter, RecallRequest
 from eunoe.recall.search import Searcher
@@ -271,7 +271,7 @@ class _LlmTask:
 def _is_lasting(error: LlmError) -> bool:
     """Whether the LLM answered, or its server refused, in a way that time does not mend."""
     cause = error.__cause__
-    is_refused = isinstance(cause, EndpointError) and cause.status in _REFUSED_STATUSES
+    is_refused = isinstance(cause, HttpError) and cause.status in _REFUSED_STATUSES
     return is_refused or isinstance(error, UnusableAnswer | AnswerError)
 
 

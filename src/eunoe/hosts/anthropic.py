@@ -1,15 +1,21 @@
-"""Anthropic's memory tool (`memory_20250818`) over a scope: the model's own notes, kept with all their versions."""
+"""Anthropic's memory tool (`memory_20250818`) over a scope: text files under `/memories`, which an agent keeps itself.
+
+Each file is one atom of the scope, with all its versions.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+from posixpath import normpath
+from typing import Any, Final, NamedTuple
 
-from eunoe.errors import EunoeError, InputError, MissingPackageError
-from eunoe.hosts.memory_files import MemoryFile, MemoryFileError, MemoryFiles, clean_path, is_folder
+from eunoe.errors import ConflictError, EunoeError, InputError, MissingPackageError, NotFoundError
+from eunoe.hosts.common import awaited, blocking, iterate
 from eunoe.memory import AsyncMemory, Memory
-from eunoe.model.scope import ScopeLike
+from eunoe.model.atom import Atom
+from eunoe.model.scope import Scope, ScopeLike
 from eunoe.text.normalize import replace_surrogates
 
 try:
@@ -17,6 +23,9 @@ try:
 except ImportError as error:
     raise MissingPackageError("eunoe.hosts.anthropic needs the SDK: pip install 'eunoe[anthropic]'") from error
 
+ROOT: Final = "/memories"
+LABEL: Final = "memory_file"
+_MAX_PATH_CHARACTERS: Final = 400
 _LINE_NUMBER_WIDTH: Final = 6
 _MAX_LINES: Final = 999_999
 _FOLDER_SIZE: Final = "4K"
@@ -33,7 +42,7 @@ class EunoeMemoryTool(BetaAbstractMemoryTool):
 
     def __init__(self, memory: Memory | AsyncMemory, scope: ScopeLike, **options: Any) -> None:
         super().__init__(**options)
-        self.files = MemoryFiles(memory.blocking if isinstance(memory, AsyncMemory) else memory, scope)
+        self.files = MemoryFiles(blocking(memory), scope)
 
     def execute(self, command: Any) -> Any:
         try:
@@ -93,29 +102,187 @@ class AsyncEunoeMemoryTool(BetaAsyncAbstractMemoryTool):
         self._tool = EunoeMemoryTool(memory, scope)
         self.files = self._tool.files
 
-    async def execute(self, command: Any) -> Any:
-        return await asyncio.to_thread(self._tool.execute, command)
+    execute = awaited(EunoeMemoryTool.execute, on="_tool")
+    view = awaited(EunoeMemoryTool.view, on="_tool")
+    create = awaited(EunoeMemoryTool.create, on="_tool")
+    str_replace = awaited(EunoeMemoryTool.str_replace, on="_tool")
+    insert = awaited(EunoeMemoryTool.insert, on="_tool")
+    delete = awaited(EunoeMemoryTool.delete, on="_tool")
+    rename = awaited(EunoeMemoryTool.rename, on="_tool")
+    clear_all_memory = awaited(EunoeMemoryTool.clear_all_memory, on="_tool")
 
-    async def view(self, command: Any) -> str:
-        return await asyncio.to_thread(self._tool.view, command)
 
-    async def create(self, command: Any) -> str:
-        return await asyncio.to_thread(self._tool.create, command)
+class MemoryFileError(EunoeError):
+    """A file cannot be read or written as asked; the message is for the agent."""
 
-    async def str_replace(self, command: Any) -> str:
-        return await asyncio.to_thread(self._tool.str_replace, command)
 
-    async def insert(self, command: Any) -> str:
-        return await asyncio.to_thread(self._tool.insert, command)
+class MemoryFile(NamedTuple):
+    """One file as it is now."""
 
-    async def delete(self, command: Any) -> str:
-        return await asyncio.to_thread(self._tool.delete, command)
+    id: str
+    path: str
+    text: str
 
-    async def rename(self, command: Any) -> str:
-        return await asyncio.to_thread(self._tool.rename, command)
 
-    async def clear_all_memory(self) -> str:
-        return await asyncio.to_thread(self._tool.clear_all_memory)
+class MemoryFiles:
+    """The files of one scope. Folders are there as long as something is in them.
+
+    >>> with eunoe.open(":memory:") as memory:
+    ...     files = MemoryFiles(memory, "user=anna")
+    ...     files.create("/memories/tea.md", "Anna likes green tea.")
+    ...     _ = files.edit("/memories/tea.md", lambda text: text.replace("green", "black"))
+    ...     [version.text for version in files.versions("/memories/tea.md")]
+    ['Anna likes green tea.', 'Anna likes black tea.']
+    """
+
+    def __init__(self, memory: Memory, scope: ScopeLike) -> None:
+        self._memory = memory
+        self._scope = Scope.of(scope)
+
+    def all(self) -> dict[str, MemoryFile]:
+        """Every file by its path, in the order of paths."""
+        items = iterate(self._memory, self._scope, kinds=["fact"], labels=[LABEL])
+        return dict(sorted((file.path, file) for file in _read(items)))
+
+    def get(self, path: str) -> MemoryFile:
+        files, place = self.all(), clean_path(path)
+        if place in files:
+            return files[place]
+        if is_folder(files, place):
+            raise MemoryFileError(f"The path {path} is not a file.")
+        raise MemoryFileError(f"The path {path} does not exist. Please provide a valid path.")
+
+    def create(self, path: str, text: str) -> None:
+        """Make a file. Where two make the same one at once, one of them is refused."""
+        place = clean_path(path)
+        # The path is the id, so that two who make it at once meet; with a number if a file that was moved away has it.
+        ids = (f"{place}//{number}" if number else place for number in count())
+        id = next(id for id in ids if not self._memory.get_many(self._scope, [id], exact=True))
+        files = self.all()  # after the id: who comes later sees the file, or has its id
+        if place == ROOT or place in files or is_folder(files, place):
+            raise MemoryFileError(f"File {path} already exists")
+        _check_parents(files, place)
+        receipt = self._memory.remember(self._scope, id=id, label=LABEL, again=True, **_fields(place, text))
+        if receipt.outcome == "ignored":
+            raise MemoryFileError("Nothing is kept of this conversation")
+        if receipt.outcome != "stored":
+            raise MemoryFileError(f"File {path} already exists")
+
+    def edit(self, path: str, change: Callable[[str], str]) -> tuple[str, str]:
+        """Change the text of a file; return it as it was and as it is. The version before stays readable.
+
+        If somebody else writes the file meanwhile, the change is made again in what they wrote.
+        """
+        while True:
+            file = self.get(path)
+            text = replace_surrogates(change(file.text))
+            if self._replace(file, file.path, text):
+                return file.text, text
+
+    def move(self, old_path: str, new_path: str) -> None:
+        """Move a file, or a folder with what is in it."""
+        old, new, files = clean_path(old_path), clean_path(new_path), self.all()
+        if old == ROOT:
+            raise MemoryFileError("Cannot rename the /memories directory itself")
+        if new == ROOT or new in files or is_folder(files, new):
+            raise MemoryFileError(f"The destination {new_path} already exists")
+        if new.startswith(f"{old}/"):
+            raise MemoryFileError(f"{old_path} cannot be moved into itself")
+        inside = _inside(files, old)
+        if not inside:
+            raise MemoryFileError(f"The path {old_path} does not exist")
+        _check_parents(files, new)
+        for file in inside:
+            latest: MemoryFile | None
+            place, latest = new + file.path.removeprefix(old), file
+            while latest and not self._replace(latest, place, latest.text):
+                latest = self.all().get(file.path)
+
+    def delete(self, path: str) -> None:
+        """Forget a file, or a folder with what is in it, with all versions."""
+        place = clean_path(path)
+        if place == ROOT:
+            raise MemoryFileError("Cannot delete the /memories directory itself")
+        inside = _inside(self.all(), place)
+        if not inside:
+            raise MemoryFileError(f"The path {path} does not exist")
+        if not self._forget(inside):
+            self.delete(path)
+
+    def clear(self) -> None:
+        """Forget all files of the scope, and nothing else of it."""
+        while not self._forget(self.all().values()):
+            pass
+
+    def versions(self, path: str) -> list[MemoryFile]:
+        """Every version of a file, oldest first."""
+        return list(_read(self._memory.history(self._scope, self.get(path).id, exact=True)))
+
+    def _replace(self, file: MemoryFile, place: str, text: str) -> bool:
+        """Put a new version in the place of the one that was read. Return False if another one took it meanwhile."""
+        try:
+            receipt = self._memory.update(self._scope, file.id, **_fields(place, text))
+        except (ConflictError, NotFoundError):
+            return False
+        if receipt.outcome == "forgotten":
+            raise MemoryFileError("This text was forgotten on purpose, and is not kept again")
+        return receipt.closed == file.id or (place, text) == (file.path, file.text)
+
+    def _forget(self, files: Iterable[MemoryFile]) -> bool:
+        """Forget these files, or none of them: return False if somebody else has forgotten one."""
+        try:
+            if ids := [file.id for file in files]:
+                self._memory.forget(self._scope, ids, may_return=True, exact=True)
+        except NotFoundError:
+            return False
+        return True
+
+
+def clean_path(path: str) -> str:
+    """The one way to write a path. Raise MemoryFileError for one that is not under `/memories`.
+
+    >>> clean_path("/memories/a/../b.md/")
+    '/memories/b.md'
+    """
+    if path != ROOT and not path.startswith(f"{ROOT}/"):
+        raise MemoryFileError(f"Path must start with /memories, got: {path}")
+    if len(path) > _MAX_PATH_CHARACTERS or not path.isprintable():
+        raise MemoryFileError(f"Path must have at most {_MAX_PATH_CHARACTERS} characters, all of them printable")
+    place = normpath(path)
+    if place != ROOT and not place.startswith(f"{ROOT}/"):
+        raise MemoryFileError(f"Path {path} would escape /memories directory")
+    return place
+
+
+def is_folder(files: dict[str, MemoryFile], place: str) -> bool:
+    return place == ROOT or any(path.startswith(f"{place}/") for path in files)
+
+
+def _inside(files: dict[str, MemoryFile], place: str) -> list[MemoryFile]:
+    return [file for path, file in files.items() if path == place or path.startswith(f"{place}/")]
+
+
+def _check_parents(files: dict[str, MemoryFile], place: str) -> None:
+    parts = place.split("/")
+    for end in range(3, len(parts)):
+        if (parent := "/".join(parts[:end])) in files:
+            raise MemoryFileError(f"{parent} is a file, not a directory")
+
+
+def _fields(place: str, text: str) -> dict[str, Any]:
+    """A memory has words: a file without any is kept under its path."""
+    if text.strip():
+        return {"text": replace_surrogates(text), "metadata": {"path": place}}
+    return {"text": place, "metadata": {"path": place, "blank": text}}
+
+
+def _read(items: Iterable[object]) -> Iterator[MemoryFile]:
+    """The files among them. Others may use the label too."""
+    for atom in items:
+        if isinstance(atom, Atom):
+            path, text = atom.metadata.get("path"), atom.metadata.get("blank", atom.text)
+            if isinstance(path, str) and isinstance(text, str) and path.startswith(f"{ROOT}/"):
+                yield MemoryFile(atom.id, path, text)
 
 
 def _show_folder(path: str, place: str, files: dict[str, MemoryFile]) -> str:
@@ -167,19 +334,13 @@ def _replace_once(text: str, wanted: str, new: str, path: str) -> str:
     if not wanted or wanted not in text:
         raise MemoryFileError(f"No replacement was performed, old_str `{wanted}` did not appear verbatim in {path}.")
     if text.count(wanted) > 1:
+        places = [place for place in range(len(text)) if text.startswith(wanted, place)]
+        lines = [str(text.count("\n", 0, place) + 1) for place in places]
         raise MemoryFileError(
             f"No replacement was performed. Multiple occurrences of old_str `{wanted}` in lines: "
-            f"{', '.join(map(str, _lines_with(text, wanted)))}. Please ensure it is unique"
+            f"{', '.join(lines)}. Please ensure it is unique"
         )
     return text.replace(wanted, new)
-
-
-def _lines_with(text: str, wanted: str) -> list[int]:
-    lines, place = [], text.find(wanted)
-    while place >= 0:
-        lines.append(text.count("\n", 0, place) + 1)
-        place = text.find(wanted, place + 1)
-    return lines
 
 
 def _size(count: int) -> str:

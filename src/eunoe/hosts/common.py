@@ -165,6 +165,8 @@ class Problems:
             text = f"{reason.args[0]} is missing"
         elif isinstance(reason, json.JSONDecodeError):
             text = f"not JSON: {reason.msg}"
+        elif isinstance(reason, UnicodeDecodeError):
+            text = "not UTF-8 text"
         elif isinstance(reason, RecursionError):
             text = "nested too deep"
         self._lines[f"{place}: {' '.join((prefix + text).split())}"] = None

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final
 
 from eunoe.errors import InputError, MissingPackageError
-from eunoe.hosts.chats.plain import words_of
+from eunoe.hosts.chats.formats import words_of
 from eunoe.hosts.common import forget_message, forget_messages, latest_messages, whole_message
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.scope import Scope, ScopeLike

@@ -107,7 +107,10 @@ class IndexCache:
         """
         with self._store.reading(), ExitStack() as locks:
             asked = {scope: streams for scope in scopes if (streams := streams_of(self._store, scope))}
-            keys = {scope: _key(scope, streams) for scope, streams in asked.items()}
+            # A stream that is alone has one index, however it is asked for.
+            keys: dict[Scope, _Key] = {
+                scope: streams[0].id if len(streams) == 1 else scope.text for scope, streams in asked.items()
+            }
             with self._lock:
                 slots = {key: self._slots.get(key) or _Slot() for key in keys.values()}
                 for key, slot in slots.items():
@@ -238,7 +241,12 @@ class IndexCache:
         """Whether a cached index still has one of these records of a stream."""
         with self._lock:
             slots = [self._slots[key] for key in self._keys_of(stream)]
-        return any(_holds(slot.index, seqs) for slot in slots)
+        indexes = [(slot.index, slot.index.graph, slot.index.metadata or {}) for slot in slots]
+        return any(
+            seq in index.row_of or seq in metadata or (graph is not None and graph.holds(seq))
+            for index, graph, metadata in indexes
+            for seq in seqs
+        )
 
     def _refresh(self, key: _Key, slot: _Slot, streams: Sequence[StreamState], graph: bool, metadata: bool) -> None:
         # A snapshot taken just before another thread's refresh may be older than the index: newer is fine.
@@ -268,9 +276,11 @@ class IndexCache:
         model, dimensions = self._store.model(name) or (None, 0)
         is_used = slot.index.version or slot.index.graph is not None
         changed = [stream for stream in streams if slot.versions.get(stream.id, 0) < stream.version]
-        removed = [seq for each in changed if is_used for seq in self._removed(each, slot.versions)]
+        known = [(each.id, slot.versions[each.id]) for each in changed if is_used and each.id in slot.versions]
+        removed = [seq for stream, version in known for seq in self._store.removed(stream, version)]
+        gaps = slot.index.rows - slot.index.count + len(removed)
         # A change of model raises the version of every stream, so that it is seen here.
-        if is_used and (model != slot.model or _has_gaps(slot.index, removed)):
+        if is_used and (model != slot.model or gaps > max(_MIN_GAPS, slot.index.rows // 2)):
             self._start_anew(slot)
             changed = list(streams)
         elif removed:
@@ -294,9 +304,6 @@ class IndexCache:
             self._read_metadata(slot.index, ItemQuery(seqs=[entry.seq for entry in entries]))
         if slot.index.graph is not None:
             self._grow_graph(slot.index, slot.index.graph, entries, version)
-
-    def _removed(self, stream: StreamState, versions: Mapping[int, int]) -> list[int]:
-        return self._store.removed(stream.id, versions[stream.id]) if stream.id in versions else []
 
     def _load(self, key: _Key, slot: _Slot, streams: Sequence[StreamState]) -> None:
         """Begin with the kept index of a stream, where there is one."""
@@ -346,29 +353,14 @@ class IndexCache:
                 self.nbytes -= self._slots.popitem(last=False)[1].nbytes
 
 
-def _key(scope: Scope, streams: Sequence[StreamState]) -> _Key:
-    """A stream that is alone has one index, however it is asked for."""
-    return streams[0].id if len(streams) == 1 else scope.text
-
-
 def _whole_version(streams: Sequence[StreamState]) -> int:
     """Versions only rise, and streams stay: their sum tells whether anything changed."""
     return sum(stream.version for stream in streams)
 
 
-def _holds(index: StreamIndex, seqs: Sequence[int]) -> bool:
-    graph, metadata = index.graph, index.metadata or {}
-    return any(seq in index.row_of or seq in metadata or (graph and graph.holds(seq)) for seq in seqs)
-
-
 def _is_unkept(slot: _Slot) -> bool:
     is_changed = slot.unkept is None or slot.unkept >= _MAX_UNKEPT
     return is_changed and slot.index.count >= MIN_ROWS and not slot.index.unfinished
-
-
-def _has_gaps(index: StreamIndex, removed: Sequence[int]) -> bool:
-    """Whether an index would have more gaps than it is worth with these records removed."""
-    return index.rows - index.count + len(removed) > max(_MIN_GAPS, index.rows // 2)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -259,19 +259,6 @@ class EntityGraph:
         span = self._spans(row)["edges"]
         return list(zip(self.edges["entity"][span].tolist(), self.edges["weight"][span].tolist(), strict=True))
 
-    def contents(self) -> dict[int, tuple[dict[str, float], list[tuple[list[str], list[int]]]]]:
-        """Each passage's entities with weights, and each of its sentences' entities and terms: for comparing."""
-        return {
-            seq: (self.entities_of(seq), list(self._sentences(self._spans(row)))) for seq, row in self._rows.items()
-        }
-
-    def _sentences(self, spans: Mapping[str, slice]) -> Iterator[tuple[list[str], list[int]]]:
-        mentions, words = spans["mentions"], spans["words"]
-        for number in range(spans["sentences"].start, spans["sentences"].stop):
-            entities = self.mentions["entity"][mentions][self.mentions["sentence"][mentions] == number]
-            terms = self.words["term"][words][self.words["sentence"][words] == number]
-            yield [self.keys[entity] for entity in entities.tolist()], terms.tolist()
-
     def edges_to(self, entities: Longs) -> tuple[Longs, Longs]:
         """The edges to these entities, in order, and to which of them each goes."""
         return self._edge_order.find(entities)
@@ -285,16 +272,12 @@ class EntityGraph:
         return self._word_order.values("sentence", terms)
 
     def sentences_of(self, rows: Longs) -> Longs:
-        """The sentences of these rows."""
-        return self._places_of("sentences", rows)
+        """The sentences of these rows, row by row."""
+        return ranges(self.passages["sentences_start"].take(rows), self.passages["sentences_end"].take(rows))
 
     def mentions_in(self, rows: Longs) -> Longs:
-        """The mentions in these rows."""
-        return self._places_of("mentions", rows)
-
-    def _places_of(self, table: str, rows: Longs) -> Longs:
-        """The places of a table that belong to these rows, row by row."""
-        return ranges(self.passages[f"{table}_start"].take(rows), self.passages[f"{table}_end"].take(rows))
+        """The mentions in these rows, row by row."""
+        return ranges(self.passages["mentions_start"].take(rows), self.passages["mentions_end"].take(rows))
 
     def layers(self, table: str) -> RowLayers:
         """What the rows own in a table, in layers."""
@@ -382,18 +365,14 @@ class EntityGraph:
         for table in (self.mentions, self.words):
             table["sentence"][:] = new_number[table["sentence"]]
         rows = np.array(list(self._rows.values()), np.int64)
-        for name in _TABLES:
-            self._close_up(name, rows)
+        for name in _TABLES:  # the bounds of rows move to where what they enclose is without gaps
+            starts, ends = self.passages[f"{name}_start"], self.passages[f"{name}_end"]
+            rows = rows[np.argsort(starts[rows], kind="stable")]
+            sizes = ends[rows] - starts[rows]
+            ends[rows] = np.cumsum(sizes)
+            starts[rows] = ends[rows] - sizes
         self._removed = 0
         self._clear_orders()
-
-    def _close_up(self, name: str, rows: Longs) -> None:
-        """Move the bounds of rows to where what they enclose is without gaps."""
-        starts, ends = self.passages[f"{name}_start"], self.passages[f"{name}_end"]
-        rows = rows[np.argsort(starts[rows], kind="stable")]
-        sizes = ends[rows] - starts[rows]
-        ends[rows] = np.cumsum(sizes)
-        starts[rows] = ends[rows] - sizes
 
 
 class GraphView:
@@ -454,33 +433,25 @@ class GraphView:
         """
         start = float(entities.sum() + rows.sum()) or 1.0
         entities, rows = entities * ((1 - damping) / start), rows * ((1 - damping) / start)
-        at_rows = rows + damping * self._first_rows(entities)
-        for _ in range(rounds):
-            at_entities = entities + damping * self._hand_to_entities(at_rows)
-            at_rows = rows + damping * self._hand_to_rows(at_entities)
-        return at_rows
-
-    def _hand_to_entities(self, rows: Floats) -> Floats:
-        """What rows hand on along their edges: as if each were a mention, and then what a title counts more."""
-        shares = rows * self._row_share
-        total = self._entity_layers.reduce(np.add, shares.take(self._layer_row))
-        titles = shares.take(self.title_row) * (TITLE_WEIGHT - 1)
-        return (total + sum_by(self.title_entity, titles, self.entity_count)) * ~self.common
-
-    def _hand_to_rows(self, entities: Floats) -> Floats:
-        """The same for entities."""
-        shares = entities * self._entity_share
-        total = self._layers.reduce(np.add, shares.take(self._layer_entity))
-        titles = shares.take(self.title_entity) * (TITLE_WEIGHT - 1)
-        return (total + sum_by(self.title_row, titles, self.row_count)) * self.visible
-
-    def _first_rows(self, entities: Floats) -> Floats:
-        """The same for few entities, so that not every edge has to be looked at."""
+        # At first there are few entities, so that not every edge has to be looked at.
         starts = entities.nonzero()[0]
         edges, which = self._edges_to(starts)
         row = self.row.take(edges)
         shares = (entities.take(starts) * self._entity_share.take(starts)).take(which)
-        return sum_by(row, self._weight(edges) * shares * self.visible.take(row), self.row_count)
+        first = sum_by(row, self._weight(edges) * shares * self.visible.take(row), self.row_count)
+        at_rows = rows + damping * first
+        for _ in range(rounds):
+            # Along all edges it is as if each were a mention, and then what a title counts more.
+            shares = at_rows * self._row_share
+            total = self._entity_layers.reduce(np.add, shares.take(self._layer_row))
+            titles = shares.take(self.title_row) * (TITLE_WEIGHT - 1)
+            handed = (total + sum_by(self.title_entity, titles, self.entity_count)) * ~self.common
+            shares = (entities + damping * handed) * self._entity_share
+            total = self._layers.reduce(np.add, shares.take(self._layer_entity))
+            titles = shares.take(self.title_entity) * (TITLE_WEIGHT - 1)
+            handed = (total + sum_by(self.title_row, titles, self.row_count)) * self.visible
+            at_rows = rows + damping * handed
+        return at_rows
 
     def _weight(self, edges: Longs | slice) -> Floats:
         """The weights of edges of visible rows."""

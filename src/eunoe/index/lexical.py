@@ -64,7 +64,9 @@ class RelatedTerms:
         if not _MIN_CHARACTERS <= len(stem) <= _MAX_CHARACTERS or not stem.isalpha():
             return {}
         fits: dict[str, float] = {}
-        for each in _with_participle(stem) if language in _WITH_PARTICIPLE else (stem,):
+        bare = stem.removeprefix(_PARTICIPLE)
+        other = bare if bare != stem else _PARTICIPLE + stem
+        for each in (stem, other) if language in _WITH_PARTICIPLE else (stem,):
             for term in self._terms(each, language in _COMPOUNDING):
                 share = min(len(term), len(each)) / max(len(term), len(each))
                 if share >= _MIN_SHARE and term != stem:
@@ -89,11 +91,6 @@ class RelatedTerms:
             backward = sorted((*self._order.backward, *(word[::-1] for word in words)))
             self._order = _Order(size, tuple(forward), tuple(backward))
         return self._order
-
-
-def _with_participle(stem: str) -> Iterable[str]:
-    bare = stem.removeprefix(_PARTICIPLE)
-    return (stem, bare if bare != stem else _PARTICIPLE + stem)
 
 
 def _starting_with(beginning: str, terms: tuple[str, ...]) -> Iterator[str]:
@@ -245,7 +242,13 @@ class LexicalIndex:
             terms = self.postings["term"][span].copy()
             self._order.remove(span)
             self.terms["rows"][terms] -= 1
-            self._free(terms[self.terms["rows"][terms] == 0].tolist())
+            free = terms[self.terms["rows"][terms] == 0].tolist()
+            for term in free:  # what no row holds any more leaves the vocabulary
+                del self.vocabulary[self.keys[term]]
+                self.keys[term] = ""
+            self._free_terms += free
+            if free:
+                self.related_terms.clear()
             for column in self.postings.values():
                 column[span] = _REMOVED
             self._removed_postings += span.stop - span.start
@@ -256,15 +259,6 @@ class LexicalIndex:
         self._note_languages()
         if self._removed_postings > max(_MIN_REMOVED_POSTINGS, self.postings.size // 2):
             self._compact()
-
-    def _free(self, terms: Sequence[int]) -> None:
-        """Take terms that no row holds any more out of the vocabulary."""
-        for term in terms:
-            del self.vocabulary[self.keys[term]]
-            self.keys[term] = ""
-        self._free_terms += terms
-        if terms:
-            self.related_terms.clear()
 
     def idf(self, group: TermGroup) -> float:
         """Inverse document frequency: how much it says that a row holds one of the group's exact terms."""

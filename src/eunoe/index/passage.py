@@ -60,15 +60,22 @@ def parse_passage(text: str, extractor: EntityExtractor | None = None, graph: Pa
     names = [_add_given(entities.find_entities(part, lowercase, extractor, language), part, given) for part in parts]
     title_keys = entities.title_keys(title)
     full = find_full_names(_with_short_forms(title, title_keys, names))
+    # A title is what its text is about, whether it is a name or not.
+    in_title = entities.find_entities(title, extractor=extractor) if title_keys else {}
+    title_score = max((in_title[key].score for key in title_keys if key in in_title), default=LEAST_LIKELY)
     mentions = [
-        *_title_mentions(title, title_keys, extractor),
+        *((key, EntityMention(title, 0, title_score)) for key in title_keys),
         *((full.get(name, name), mention) for own in names for name, mention in own.items()),
         *(
             (full.get(name, name), EntityMention(label, 0))
             for name, label in zip(map(entity_key, given), given, strict=True)
         ),
     ]
-    labels, scores = _read_mentions(mentions)
+    labels: dict[str, str] = {}  # as first written
+    scores: dict[str, float] = {}
+    for key, mention in mentions:
+        labels.setdefault(key, mention.label)
+        scores[key] = max(scores.get(key, 0.0), round(mention.score, 3))
     about = title_keys
     if parts and not title_keys:
         about = [full.get(name, name) for name in entities.main_keys(parts[0], names[0])]
@@ -89,25 +96,6 @@ def _with_short_forms(
         for name, mention in own.items():
             if mention.score >= LIKELY and not is_identifier(mention.label):
                 yield name
-
-
-def _title_mentions(
-    title: str, keys: Sequence[str], extractor: EntityExtractor | None
-) -> Iterator[tuple[str, EntityMention]]:
-    """A title is what its text is about, whether it is a name or not."""
-    names = entities.find_entities(title, extractor=extractor) if keys else {}
-    score = max((names[key].score for key in keys if key in names), default=LEAST_LIKELY)
-    return ((key, EntityMention(title, 0, score)) for key in keys)
-
-
-def _read_mentions(mentions: Iterable[tuple[str, EntityMention]]) -> tuple[dict[str, str], dict[str, float]]:
-    """The labels of entities as first written, and their best scores."""
-    labels: dict[str, str] = {}
-    scores: dict[str, float] = {}
-    for key, mention in mentions:
-        labels.setdefault(key, mention.label)
-        scores[key] = max(scores.get(key, 0.0), round(mention.score, 3))
-    return labels, scores
 
 
 def _ends(triple: Triple) -> tuple[str, str]:

@@ -331,17 +331,19 @@ class StreamIndex:
     def graph_rows(self, graph: EntityGraph) -> NDArray[np.int64]:
         """Where the passages of a graph are, by its rows; -1 for those that are not here."""
         if self._graph_rows is None or len(self._graph_rows) != graph.rows:
-            self._graph_rows = _find_places(np.array(graph.seqs, np.int64), np.array(self.seqs, np.int64))
+            wanted, seqs = np.array(graph.seqs, np.int64), np.array(self.seqs, np.int64)
+            order = np.argsort(seqs, kind="stable")
+            found = np.append(order, -1).take(np.searchsorted(seqs, wanted, sorter=order))
+            is_found = (wanted >= 0) & (np.append(seqs, NO_RECORD).take(found) == wanted)
+            self._graph_rows = np.where(is_found, found, -1)
         return self._graph_rows
 
     def apply(self, entries: Iterable[IndexEntry], version: int = 0) -> None:
         """Take in new and changed entries."""
         latest = {entry.seq: entry for entry in entries}
-        if latest:
-            self._take_in(latest)
-        self.version = version
-
-    def _take_in(self, latest: Mapping[int, IndexEntry]) -> None:
+        if not latest:
+            self.version = version
+            return
         changed = [entry for entry in latest.values() if entry.seq in self.row_of]
         new = sorted((entry for entry in latest.values() if entry.seq not in self.row_of), key=lambda entry: entry.seq)
         span = self.columns.extend(len(new))
@@ -357,6 +359,7 @@ class StreamIndex:
                 self._write([self.row_of[entry.seq] for entry in batch], batch)
         self._note_change()
         self._graph_rows = None
+        self.version = version
 
     def _note_change(self) -> None:
         self.open = np.isnan(self.columns["retired"]) & ~self.columns["in_review"]
@@ -377,8 +380,14 @@ class StreamIndex:
         for row in rows:
             self._name_count -= len(self.people[row]) + len(self.files[row])
             self.ids[row], self.seqs[row], self.people[row], self.files[row] = "", NO_RECORD, (), ()
-        for name in CATEGORIES:
-            self._drop_unused_codes(name)
+        for name, codes in self.codes.items():  # the values that no row has any more are forgotten
+            values, column = list(codes), self.columns[name]
+            is_used = np.zeros(len(values), np.bool_)
+            is_used[column] = is_used[0] = True
+            if not is_used.all():
+                column[:] = (np.cumsum(is_used) - 1).take(column)
+                used = [values[code] for code in np.flatnonzero(is_used).tolist()]
+                self.codes[name] = {value: code for code, value in enumerate(used)}
         if self._graph_rows is not None:
             self._graph_rows[np.isin(self._graph_rows, where)] = -1
         for seq in seqs:
@@ -386,16 +395,6 @@ class StreamIndex:
             if self.metadata is not None:
                 self.metadata.pop(seq, None)
         self._note_change()
-
-    def _drop_unused_codes(self, name: str) -> None:
-        """Forget the values of a category that no row has any more."""
-        values, column = list(self.codes[name]), self.columns[name]
-        is_used = np.zeros(len(values), np.bool_)
-        is_used[column] = is_used[0] = True
-        if not is_used.all():
-            column[:] = (np.cumsum(is_used) - 1).take(column)
-            used = [values[code] for code in np.flatnonzero(is_used).tolist()]
-            self.codes[name] = {value: code for code, value in enumerate(used)}
 
     def _write(self, rows: Sequence[int], entries: Sequence[IndexEntry]) -> None:
         self._write_texts(dict(zip(rows, entries, strict=True)))
@@ -505,6 +504,9 @@ class ConversationLayout:
             for word in folded_words(name):
                 speakers[word].add(name)
         times = columns["time"][~np.isnan(columns["time"])]
+        item_counts = np.where(lengths > LONG_TEXT_WORDS, lengths / PART_WORDS, 1).astype(np.float32)
+        if index.count < index.rows:
+            item_counts[index.columns["text_digest"] == 0] = 0
         mean_length = float(lengths.sum(dtype=np.float64)) / max(index.lexical.row_count, 1)
         excess = log(max(mean_length, _SHORT_TEXT_WORDS) / _SHORT_TEXT_WORDS)
         return cls(
@@ -522,7 +524,7 @@ class ConversationLayout:
             user=by_user.astype(np.float32) if is_assisted else None,
             speakers_by_word=dict(speakers),
             time_span=(float(times.min()), float(times.max())) if len(times) else None,
-            item_counts=_item_counts(index, lengths),
+            item_counts=item_counts,
             verbosity=min(excess / log(_LONG_TEXT_WORDS / _SHORT_TEXT_WORDS), 1.0),
         )
 
@@ -537,20 +539,6 @@ def _find_outdated(index: StreamIndex) -> Bools:
     for row in np.flatnonzero(is_atom & index.open & np.isin(digests, digests[closed])).tolist():
         outdated[row] = columns["recorded"][row] < ends[int(digests[row])]
     return outdated
-
-
-def _item_counts(index: StreamIndex, lengths: Floats) -> Floats:
-    counts = np.where(lengths > LONG_TEXT_WORDS, lengths / PART_WORDS, 1).astype(np.float32)
-    if index.count < index.rows:
-        counts[index.columns["text_digest"] == 0] = 0
-    return counts
-
-
-def _find_places(wanted: NDArray[np.int64], seqs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each of the wanted numbers of records stands, -1 where it does not."""
-    order = np.argsort(seqs, kind="stable")
-    found = np.append(order, -1).take(np.searchsorted(seqs, wanted, sorter=order))
-    return np.where((wanted >= 0) & (np.append(seqs, NO_RECORD).take(found) == wanted), found, -1)
 
 
 def _unpack_names(state: Arrays) -> list[tuple[str, ...]]:

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from http.client import HTTPResponse
+from math import inf
 from typing import Any, ClassVar, Final
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
@@ -26,7 +27,7 @@ from eunoe.llm.contract import (
     refusal_error,
     whole_reply,
 )
-from eunoe.net.endpoint import Endpoint, EndpointError, check_base_url, find_key
+from eunoe.net.http import HttpClient, HttpError, Retry, check_base_url, find_key
 from eunoe.text.normalize import replace_surrogates
 
 _ATTEMPTS: Final = 4
@@ -87,23 +88,23 @@ class RemoteLlm(ABC):
         self._effort = configured_effort(effort)
         self._thinks = bool(self._effort)
         self._max_tokens = sys.maxsize
-        self._server = Endpoint(
+        self._server = HttpClient(
             base,
-            self._headers(key),
-            key=key,
+            headers={"Content-Type": "application/json", **self._headers(key)},
+            secret=key,
             timeout=timeout or _default_timeout(),
-            attempts=attempts,
+            retry=Retry(attempts),
             max_answer_bytes=_MAX_ANSWER_BYTES,
             find_reason=find_reason,
         )
 
     def ask(self, prompt: Prompt) -> Reply:
         first = self._form if prompt.schema is not None else len(self.forms) - 1
-        refusal: EndpointError | None = None
+        refusal: HttpError | None = None
         for form in range(first, len(self.forms)):
             try:
                 answer = self._request(prompt, self.forms[form])
-            except EndpointError as error:
+            except HttpError as error:
                 failure = refusal_error(str(error), reason_words(error.refusal), error.status)
                 if error.status not in _REFUSED_STATUSES or type(failure) is not LlmError:
                     raise failure from error
@@ -121,16 +122,17 @@ class RemoteLlm(ABC):
         return self._model
 
     def open(self, body: Mapping[str, Any]) -> HTTPResponse:
-        """Return the answer to a whole request of the server's own API, as it comes; raise EndpointError."""
-        return self._server.open(self.path, body)
+        """Return the answer to a whole request of the server's own API, as it comes; raise HttpError."""
+        return self._server.open("POST", self.path, json.dumps(body).encode())
 
     def _request(self, prompt: Prompt, form: str) -> bytes:
         """Return the answer; what the server names as not accepted is left out or put in another way, and stays so."""
         limit = min(prompt.max_tokens + self._thinks * _THINKING_TOKENS, self._max_tokens)
         while True:
             try:
-                return self._server.request(self.path, self._body(prompt, form, limit), max_seconds=prompt.timeout)
-            except EndpointError as error:
+                body = json.dumps(self._body(prompt, form, limit)).encode()
+                return self._server.request("POST", self.path, body, within=prompt.timeout or inf)
+            except HttpError as error:
                 words = reason_words(error.refusal)
                 if error.status not in _REFUSED_STATUSES:
                     raise
@@ -244,11 +246,11 @@ class OpenAILlm(RemoteLlm):
         with self._learning:
             if not self._model:
                 try:
-                    name = json.loads(self._server.request("/models"))["data"][0]["id"]
+                    name = json.loads(self._server.request("GET", "/models"))["data"][0]["id"]
                 except (ValueError, TypeError, LookupError, RecursionError):
                     name = None
                 if not isinstance(name, str) or not name:
-                    raise EndpointError(f"{self._server.base}/models lists no model: name one with ?model=NAME")
+                    raise HttpError(f"{self._server.base}/models lists no model: name one with ?model=NAME")
                 self._model = name
         return self._model
 

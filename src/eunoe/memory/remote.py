@@ -40,8 +40,9 @@ from eunoe.model.json import noun_of
 from eunoe.model.message import Message
 from eunoe.model.result import BackupReport, ImportReport, Lease, Page, Receipt
 from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_scopes
+from eunoe.net.http import Address
 from eunoe.net.local_server import find_local_server
-from eunoe.net.transport import Address, Transport, plain_value
+from eunoe.net.transport import Transport, plain_value
 from eunoe.store.output_file import open_output
 from eunoe.transfer.importing import open_lines
 

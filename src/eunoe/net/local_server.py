@@ -12,15 +12,13 @@ import hmac
 import json
 import os
 import secrets
-import socket
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from eunoe.errors import EunoeError
 from eunoe.model.scope import Scope
-from eunoe.net.transport import Address
+from eunoe.net.http import Address, HttpClient, HttpError
 from eunoe.store.paths import store_path
 
 
@@ -68,7 +66,7 @@ def find_local_server(target: str | os.PathLike[str] | None = None) -> LocalServ
         files = LocalFiles.beside(path) if path else None
         server = _read_server(files) if files else None
         return server if server and _proves_itself(server) else None
-    except (OSError, ValueError, EunoeError):
+    except (OSError, ValueError, EunoeError, HttpError):
         return None
 
 
@@ -90,34 +88,10 @@ def _proves_itself(server: LocalServer) -> bool:
     address = Address.parse(server.url)
     if address.is_secure or not address.is_loopback:
         return False
-    proof = _ask(address, f"/v1/identity?nonce={nonce}").get("proof")
+    client = HttpClient(server.url, timeout=_PATIENCE_SECONDS, max_answer_bytes=_MAX_ANSWER_BYTES)
+    answer = json.loads(client.request("GET", f"/v1/identity?nonce={nonce}", headers={"Connection": "close"}))
+    proof = answer.get("proof") if isinstance(answer, dict) else None
     return isinstance(proof, str) and hmac.compare_digest(proof.encode(), expected.encode())
-
-
-def _ask(address: Address, path: str) -> dict[str, Any]:
-    """Ask for a small JSON object, within the time allowed however slowly it comes."""
-    deadline = monotonic() + _PATIENCE_SECONDS
-    request = f"GET {path} HTTP/1.1\r\nHost: {address.host_header}\r\nConnection: close\r\n\r\n"
-    with socket.create_connection((address.host, address.port), _PATIENCE_SECONDS) as connection:
-        connection.sendall(request.encode("ascii"))
-        answer = _receive(connection, deadline)
-    head, _, body = answer.partition(b"\r\n\r\n")
-    found = json.loads(body) if head.split(b" ", 2)[1:2] == [b"200"] else None
-    return found if isinstance(found, dict) else {}
-
-
-def _receive(connection: socket.socket, deadline: float) -> bytes:
-    """Everything until the other side closes."""
-    parts: list[bytes] = []
-    while sum(map(len, parts)) <= _MAX_ANSWER_BYTES:
-        connection.settimeout(max(deadline - monotonic(), 0.001))
-        part = connection.recv(_MAX_ANSWER_BYTES)
-        if not part:
-            return b"".join(parts)
-        if monotonic() > deadline:
-            raise TimeoutError
-        parts.append(part)
-    raise ValueError("the answer is too long")
 
 
 SCOPE_VARIABLE: Final = "EUNOE_SCOPE"

@@ -77,7 +77,8 @@ def find_audience(store: Store, scope: Scope, users: Iterable[str], bounds: Boun
         # Who has spoken so far does not tell who asks: only the caller does, by the scope or by name.
         is_alone = len(present) == 1 and ("user" in scope.pairs or bool(named))
         targets = SettingsReader(store).targets(scope, present)
-        private = frozenset(target.scope for target in targets if not is_alone and _is_private(target, scope))
+        own = (each for each in targets if each.user or ("user" in each.scope.pairs and each.scope != scope))
+        private = frozenset[Scope]() if is_alone else frozenset(target.scope for target in own)
         shown = [target for target in targets if target.scope not in private and bounds.covers(target.scope)]
         shown.sort(key=lambda target: _LAYER_ORDER.index(layer_of(target, scope)))
         return Audience(
@@ -115,10 +116,6 @@ def _present_users(store: Store, scope: Scope, stream: StreamState | None, users
 
 def is_conversation(scope: Scope) -> bool:
     return "session" in scope.pairs or "thread" in scope.pairs
-
-
-def _is_private(target: Target, conversation: Scope) -> bool:
-    return bool(target.user) or ("user" in target.scope.pairs and target.scope != conversation)
 
 
 def _earlier_sessions(store: Store, conversation: Scope, shown: Sequence[Target], bounds: Bounds) -> tuple[Scope, ...]:

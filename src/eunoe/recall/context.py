@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
@@ -26,7 +26,7 @@ from eunoe.recall.recalled_context import (
 )
 from eunoe.recall.recipes import Recipe, divide_budget
 from eunoe.recall.rendering import STYLES, Sentences
-from eunoe.recall.request import ContextRequest, RecipeLike, find_recipe
+from eunoe.recall.request import MAX_LIMIT, ContextRequest, RecipeLike, find_recipe
 from eunoe.recall.search import Searcher
 from eunoe.recall.static_context import (
     StaticContext,
@@ -44,54 +44,14 @@ from eunoe.store.contract import ItemQuery, Store
 from eunoe.store.schema import StreamState
 from eunoe.text.sentences import text_width, token_count
 
-
-def empty_context_notes(
-    store: Store, request: ContextRequest, audience: Audience, static: StaticContext, queries: Sequence[str]
-) -> tuple[str, ...]:
-    """What was not there, waits, or was left out; never nothing."""
-    with store.reading():
-        searched = [request.scope, *audience.searched_in(MEMORY_TYPES), *(target.scope for target in audience.targets)]
-        shown = [scope for scope in dict.fromkeys(searched) if scope not in audience.private]
-        streams = [stream for stream in map(store.stream, shown) if stream and _holds_items(store, stream)]
-        notes = [
-            *near_scope_notes(store, [request.scope], request.bounds, is_one=True),
-            *_left_out(store, request, audience),
-        ]
-        if streams:
-            notes += _unused(store, streams)
-            notes += [f"tokens={request.tokens} leaves no room for a memory"] if static.rest else []
-            if not queries:
-                why = "recall is off" if request.lookup == "off" else "the message asks for nothing"
-                notes.append(f"nothing was looked up: {why if request.message.strip() else 'there is no message'}")
-            elif not static.rest:
-                notes.append("nothing that may be shown here bears on the message, or it stands in the latest messages")
-        elif not notes:
-            notes.append(f"nothing is stored in {request.scope} yet")
-    return tuple(notes)
-
-
-def _left_out(store: Store, request: ContextRequest, audience: Audience) -> Iterator[str]:
-    held = (store.stream(scope) for scope in audience.private if request.bounds.covers(scope))
-    if any(stream and _holds_items(store, stream) for stream in held):
-        yield "a user's own memory is left out: several users take part, or nobody says which of them asks"
-
-
-def _unused(store: Store, streams: Sequence[StreamState]) -> Iterator[str]:
-    waiting = sum(session.messages for session in (load_session(store, each) for each in streams) if session)
-    if waiting:
-        yield f"{waiting} message{'s wait' if waiting > 1 else ' waits'} for `form`"
-
-
-def _holds_items(store: Store, stream: StreamState) -> bool:
-    return bool(store.select(ItemQuery(stream.id, open=True, limit=1)))
-
-
 T = TypeVar("T")
 
 _HISTORY_MESSAGES: Final = 10
 """Messages before this one that tell what it points back to."""
 _KEPT_MESSAGES: Final = 4
 """The message itself may stand among the last of the log already."""
+_SPARE_HITS: Final = 20
+_NO_NOTES: Final[tuple[str, ...]] = ()
 _log = logging.getLogger("eunoe")
 
 
@@ -125,42 +85,38 @@ class ContextBuilder:
         self.faults = FaultLog()
 
     def build(self, request: ContextRequest) -> Context:
+        store, style = self._store, STYLES[request.format]
         faults: list[str] = []
 
-        def guard(kind: str, work: Callable[[], T], instead: T) -> T:
+        def guard(kind: str, instead: T, work: Callable[..., T], *arguments: object) -> T:
             try:
-                return work()
+                return work(*arguments)
             except Exception as error:
                 _log.warning("context: the %s part failed: %s: %s", kind, type(error).__name__, error)
                 faults.append(self.faults.note(kind, error))
                 return instead
 
-        audience = guard("static", partial(self._audience, request), None)
+        audience = guard("static", None, find_audience, store, request.scope, request.users, request.bounds)
         if audience is None:
             return Context("", 0, faults=tuple(faults))
         queries, recalled = list[str](), RecalledContext()
         if request.looks_up:
-            turns: list[Turn] = guard("query", partial(self._history, request, audience), [])
-            chosen = guard("query", partial(self._model_query, request, audience, turns), "")
+            turns = guard("query", list[Turn](), self._history, request, audience)
+            chosen = guard("query", "", self._model_query, request, audience, turns)
             # What a model says is looked up beside the user's own words, never in their place.
             queries = list(dict.fromkeys(filter(None, [rule_query(request.message, turns), chosen])))
-        static = guard("static", partial(self._static, request, audience, bool(queries)), StaticContext())
+        static = guard("static", StaticContext(), self._static, request, audience, bool(queries))
         if queries:
-            recall = partial(recall_for_message, self._searcher, request, audience, static, queries)
-            recalled = guard("recall", recall, recalled)
+            parts = self._searcher, request, audience, static, queries
+            recalled = guard("recall", recalled, recall_for_message, *parts)
             if recalled.fault:
                 faults.append(self.faults.note("rerank", recalled.fault))
         if recalled.hits and not audience.incognito:
-            guard("recall", partial(self._access.note, recalled.hits), None)
-        damage: tuple[str, ...] = guard("static", partial(self._damage, audience), ())
-        notes: tuple[str, ...] = ()
+            guard("recall", None, self._access.note, recalled.hits)
+        notes = guard("static", _NO_NOTES, self._damage_notes, audience) + recalled.notes
         if not static.body and not recalled.body:
-            why = partial(empty_context_notes, self._store, request, audience, static, queries)
-            notes = guard("static", why, notes)
-        style = STYLES[request.format]
-        body = recalled.body
-        if static.rest:
-            body = guard("static", partial(_with_rest, request, static, recalled), body)
+            notes += guard("static", _NO_NOTES, empty_context_notes, store, request, audience, static, queries)
+        body = guard("static", recalled.body, _with_rest, request, static, recalled) if static.rest else recalled.body
         text = style.whole_text(static.body, body)
         return Context(
             text=text,
@@ -170,13 +126,10 @@ class ContextBuilder:
             hits=recalled.hits,
             query="\n".join(queries),
             faults=tuple(faults),
-            notes=tuple(dict.fromkeys(damage + recalled.notes + notes)),
+            notes=tuple(dict.fromkeys(notes)),
         )
 
-    def _audience(self, request: ContextRequest) -> Audience:
-        return find_audience(self._store, request.scope, request.users, request.bounds)
-
-    def _damage(self, audience: Audience) -> tuple[str, ...]:
+    def _damage_notes(self, audience: Audience) -> tuple[str, ...]:
         with self._store.reading():
             return stream_notes(self._store, audience.streams)
 
@@ -195,27 +148,24 @@ class ContextBuilder:
             return []
         session = audience.scope.pairs.get("session", "")
         limit = _HISTORY_MESSAGES + _KEPT_MESSAGES
+        query = ItemQuery(audience.stream.id, session=session, open=True, order="position", limit=limit)
         with self._store.reading():
-            query = ItemQuery(audience.stream.id, session=session, open=True, order="position", limit=limit)
             records = self._store.select(query)
         before = [record for record in records if not is_message_itself(record, request, audience)]
         return read_turns(reversed(before[:_HISTORY_MESSAGES]), audience.scope)
 
     def _model_query(self, request: ContextRequest, audience: Audience, turns: Sequence[Turn]) -> str:
         """What the fast model would look up; nothing if there is no such model, or nothing to be found."""
-        llm = self._models.fast
-        if llm is None or not self._holds_anything(request, audience):
+        if (llm := self._models.fast) is None:
             return ""
-        with asking_for(request.scope):
-            return llm_query(llm, request.message, turns)
-
-    def _holds_anything(self, request: ContextRequest, audience: Audience) -> bool:
-        """Whether anything but the message itself can be looked up."""
         with self._store.reading():
             streams = filter(None, map(self._store.stream, audience.searched_in(MEMORY_TYPES)))
             queries = (ItemQuery(stream.id, open=True, reviewed=True, limit=2) for stream in streams)
-            records = (record for query in queries for record in self._store.select(query))
-            return any(not is_message_itself(record, request, audience) for record in records)
+            records = [record for query in queries for record in self._store.select(query)]
+        if all(is_message_itself(record, request, audience) for record in records):
+            return ""
+        with asking_for(request.scope):
+            return llm_query(llm, request.message, turns)
 
 
 def _with_rest(request: ContextRequest, static: StaticContext, recalled: RecalledContext) -> str:
@@ -232,9 +182,33 @@ def _with_rest(request: ContextRequest, static: StaticContext, recalled: Recalle
     return separator.join(filter(None, (rest, recalled.body)))
 
 
-_SPARE: Final = 20
-_MAX_LIMIT: Final = 2**31
-"""A higher limit means the same, and NumPy could not hold it."""
+def empty_context_notes(
+    store: Store, request: ContextRequest, audience: Audience, static: StaticContext, queries: Sequence[str]
+) -> tuple[str, ...]:
+    """Why a context is empty: what was not there, waits, or was left out. It never is without a reason."""
+
+    def holds_items(stream: StreamState | None) -> bool:
+        return stream is not None and bool(store.select(ItemQuery(stream.id, open=True, limit=1)))
+
+    with store.reading():
+        searched = [request.scope, *audience.searched_in(MEMORY_TYPES), *(target.scope for target in audience.targets)]
+        shown = [scope for scope in dict.fromkeys(searched) if scope not in audience.private]
+        streams = [stream for stream in map(store.stream, shown) if stream and holds_items(stream)]
+        notes = [*near_scope_notes(store, [request.scope], request.bounds, is_one=True)]
+        if any(holds_items(store.stream(scope)) for scope in audience.private if request.bounds.covers(scope)):
+            notes.append("a user's own memory is left out: several users take part, or nobody says which of them asks")
+        if streams:
+            waiting = sum(session.messages for each in streams if (session := load_session(store, each)))
+            notes += [f"{waiting} message{'s wait' if waiting > 1 else ' waits'} for `form`"] if waiting else []
+            notes += [f"tokens={request.tokens} leaves no room for a memory"] if static.rest else []
+            if not queries:
+                why = "recall is off" if request.lookup == "off" else "the message asks for nothing"
+                notes.append(f"nothing was looked up: {why if request.message.strip() else 'there is no message'}")
+            elif not static.rest:
+                notes.append("nothing that may be shown here bears on the message, or it stands in the latest messages")
+        elif not notes:
+            notes.append(f"nothing is stored in {request.scope} yet")
+    return tuple(notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +229,7 @@ class LookupRequest:
 def parse_lookup_request(
     scope: Scope,
     queries: Iterable[str],
-    users: Iterable[str],
+    users: tuple[str, ...],
     memory_types: Sequence[str],
     limit: int,
     recipe: RecipeLike = "default",
@@ -268,9 +242,9 @@ def parse_lookup_request(
     return LookupRequest(
         scope=scope,
         queries=tuple(map(cut_middle, questions)),
-        users=check_names(users, "users"),
+        users=users,
         memory_types=check_choices(memory_types, "memory_types", MEMORY_TYPES) if memory_types else MEMORY_TYPES,
-        limit=min(check_count(limit, "limit"), _MAX_LIMIT),
+        limit=min(check_count(limit, "limit"), MAX_LIMIT),
         recipe=find_recipe(recipe),
         bounds=bounds,
         exact=check_flag(exact, "exact"),
@@ -278,13 +252,14 @@ def parse_lookup_request(
 
 
 def look_up(searcher: Searcher, access: AccessLog, request: LookupRequest) -> list[Hit]:
-    """What bears on one of several questions, best first, among what the audience may see."""
+    """What bears on one of several questions, best first, among what the audience may see: all the memory that the
+    context of a conversation shows, and nothing else."""
     audience = find_audience(searcher.store, request.scope, request.users, request.bounds)
     scopes = (audience.searched_in if request.exact else audience.asked_in)(request.memory_types)
     recipe = divide_budget(request.recipe, len(request.queries))
     found: list[Hit] = []
     for query in request.queries if scopes else ():
-        lookup = lookup_request(query, request.limit + _SPARE, utc_now(), recipe)
+        lookup = lookup_request(query, request.limit + _SPARE_HITS, utc_now(), recipe)
         result = searcher.search(scopes, lookup, judge=True)
         hits = [hit for hit in result.hits if hit.kind != "message" or not is_reaction(hit.record.content)]
         threshold = shown_threshold(recipe, result.reranked, result.floor_shift)

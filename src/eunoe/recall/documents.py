@@ -115,14 +115,25 @@ def rank_by_graph(
 
     def score() -> Floats:
         odds = _log_odds(evidence.signals, total, confidence, len(graph) + 1)
-        odds = np.where(_is_connected(graph, evidence), odds, -np.logaddexp(0, -np.maximum(odds, -_MAX_LOG_ODDS)))
+        # What has no word or entity of the question, nor one that these lead to, is at best as likely as not.
+        leads = evidence.bridge_fit > 0
+        leads[list(evidence.asked)] = True
+        is_connected = (evidence.signals["lexical"] > 0) | (evidence.signals["sentence"] > 0)
+        is_connected[graph.edges["row"].take(graph.edges_to(leads.nonzero()[0])[0])] = True
+        odds = np.where(is_connected, odds, -np.logaddexp(0, -np.maximum(odds, -_MAX_LOG_ODDS)))
         scores = np.zeros(index.rows)
         found = 1 / (1 + np.exp(-np.clip(odds[is_found], -_MAX_LOG_ODDS, _MAX_LOG_ODDS)))
         scores[rows[is_found]] = np.maximum(found.round(_SCORE_DECIMALS), 10.0**-_SCORE_DECIMALS)
         return scores
 
     def shares(rows: list[int]) -> tuple[dict[str, Floats], list[str]]:
-        return _shares(graph, evidence, weights, [graph.row_of(index.seqs[row]) for row in rows])
+        own = [graph.row_of(index.seqs[row]) for row in rows]
+        paths = [_path(graph, evidence, row) for row in own]
+        share = {name: getattr(weights, name) * evidence.signals[name].take(own) for name in _SIGNALS}
+        walk = weights.walk * (evidence.signals["walk"].take(own) - _MIN_LOG_WALK) / 4
+        leads = walk + share["title"] + share["bridge"] + share["title_bridge"]
+        found = {"graph": leads * [bool(path) for path in paths], "lexical": share["lexical"] + share["sentence"]}
+        return found | {"dense": share["dense"]}, paths
 
     is_about = np.zeros(index.rows, np.bool_)
     if evidence.has_names:
@@ -174,31 +185,6 @@ def top_rows(values: Floats, count: int) -> Ints:
     return best
 
 
-def _is_connected(graph: EntityGraph, evidence: _Evidence) -> Bools:
-    """Rows with a word or an entity of the question, or one that these lead to. What has none of them is at best as
-    likely as not."""
-    leads = evidence.bridge_fit > 0
-    leads[list(evidence.asked)] = True
-    is_connected = (evidence.signals["lexical"] > 0) | (evidence.signals["sentence"] > 0)
-    is_connected[graph.edges["row"].take(graph.edges_to(leads.nonzero()[0])[0])] = True
-    return is_connected
-
-
-def _shares(
-    graph: EntityGraph, evidence: _Evidence, weights: GraphWeights, rows: list[int]
-) -> tuple[dict[str, Floats], list[str]]:
-    """What speaks for some rows of the graph, by reason, and the paths to them."""
-    shares = {name: getattr(weights, name) * evidence.signals[name].take(rows) for name in _SIGNALS}
-    paths = [_path(graph, evidence, row) for row in rows]
-    walk = weights.walk * (evidence.signals["walk"].take(rows) - _MIN_LOG_WALK) / 4
-    by_reason = {
-        "graph": (walk + shares["title"] + shares["bridge"] + shares["title_bridge"]) * [bool(path) for path in paths],
-        "lexical": shares["lexical"] + shares["sentence"],
-        "dense": shares["dense"],
-    }
-    return by_reason, paths
-
-
 def _path(graph: EntityGraph, evidence: _Evidence, row: int) -> str:
     """The way to a row: an entity in the question, and that of a bridge; empty where none leads there."""
     entities = graph.entities_at(row)
@@ -228,7 +214,12 @@ def _follow(
     bridges = _find_bridges(graph, view, specific or asked, fit)
     signals = {name: np.append(values.astype(np.float64), 0.0).take(rows) * visible for name, values in own.items()}
     prior = PRIOR_WEIGHT * _share_of_max(_share_of_max(signals["lexical"]) + _share_of_max(signals["dense"]))
-    reached = view.walk(_seeds(view, asked, bridges), prior)
+    # Where the walk starts: the rarer an entity, the more it says.
+    seeds = np.zeros(view.entity_count)
+    seeds[list(asked)] = 1 / np.maximum(view.passage_counts[list(asked)], 1)
+    if (bridged := float(bridges.weight.sum())) > 0:
+        seeds = seeds + bridges.weight * (BRIDGE_WEIGHT * float(seeds.sum()) / bridged)
+    reached = view.walk(seeds, prior)
     signals["walk"] = np.log(np.maximum(reached / max(float(reached.max(initial=0)), _TINY), _MIN_WALK))
     signals["sentence"] = view.best_of_sentences(fit)
     signals |= _entity_signals(graph, view, asked, bridges)
@@ -356,14 +347,6 @@ def _bridges_of_sentences(
     return _Bridges(weight, fit, title_fit, origin)
 
 
-def _seeds(view: GraphView, asked: Sequence[int], bridges: _Bridges) -> Floats:
-    """Where the walk starts: the rarer an entity, the more it says."""
-    seeds = np.zeros(view.entity_count)
-    seeds[list(asked)] = 1 / np.maximum(view.passage_counts[list(asked)], 1)
-    total = float(bridges.weight.sum())
-    return seeds + bridges.weight * (BRIDGE_WEIGHT * float(seeds.sum()) / total) if total > 0 else seeds
-
-
 def _entity_signals(graph: EntityGraph, view: GraphView, asked: Sequence[int], bridges: _Bridges) -> dict[str, Floats]:
     """Whether a row is about an entity in the question, has it, or is about one that a bridge leads to."""
     rarity = np.log1p(max(len(graph), 1) / np.maximum(view.passage_counts[list(asked)], 1))
@@ -448,7 +431,12 @@ def combine_scores(blend: Floats, own: Floats, graph: GraphRanking, size_loss: f
     gets its own, less what separates it from the first; no row scores more than the one before it. Where names lead,
     the way to a row counts in place of what it says itself. `size_loss` is taken off all of them later.
     """
-    order = _order(blend, graph)
+    # What the rows are ordered by; minus infinity for what neither finds.
+    within = np.clip(blend, _MIN_SCORE, _MAX_SCORE)
+    odds = np.log(within) - np.log1p(-within)
+    is_reached = np.isfinite(graph.total)
+    order = np.where(is_reached, graph.total + (0.0 if graph.has_names else odds), odds - _BEHIND)
+    order[(blend == 0) & ~is_reached] = -np.inf
     best = top_rows(order, _JUDGED_ROWS)
     best = best[np.isfinite(order[best])]
     if not len(best):
@@ -464,13 +452,3 @@ def combine_scores(blend: Floats, own: Floats, graph: GraphRanking, size_loss: f
     log_odds[best] = np.minimum.accumulate(np.minimum(judged, answered))
     log_odds = np.clip(log_odds - _TIE * distance, _LEAST_LOG_ODDS, _MOST_LOG_ODDS)
     return np.where(order > -np.inf, 1 / (1 + np.exp(-log_odds)), 0.0)
-
-
-def _order(blend: Floats, graph: GraphRanking) -> Floats:
-    """What the rows are ordered by; minus infinity for what neither finds."""
-    within = np.clip(blend, _MIN_SCORE, _MAX_SCORE)
-    odds = np.log(within) - np.log1p(-within)
-    is_reached = np.isfinite(graph.total)
-    order = np.where(is_reached, graph.total + (0.0 if graph.has_names else odds), odds - _BEHIND)
-    order[(blend == 0) & ~is_reached] = -np.inf
-    return order

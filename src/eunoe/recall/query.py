@@ -191,7 +191,9 @@ def read_question(query: str, languages: Iterable[int], now: float) -> Question:
     for chunk in text.split():
         split = _split_chunk_cached if len(chunk) <= _MAX_CACHED_CHARACTERS else _split_chunk
         for word in split(chunk, form_languages):
-            is_frame = (word.folded or word.label) in stops or (language != ENGLISH and _has_only(word, stops))
+            is_frame = (word.folded or word.label) in stops
+            if language != ENGLISH and not word.folded:  # it may join words that say nothing, such as "qu'est-ce"
+                is_frame = is_frame or stops.issuperset(_JOINT.split(word.label))
             (frame if is_frame else words).setdefault(word.label, word)
     lowered = text.lower()
     for verb, *_ in _PHRASAL_VERB.findall(lowered):
@@ -221,11 +223,6 @@ def _join_phrasal_verbs(text: str) -> str:
         return joined if joined in _JOINED_VERBS else match[0]
 
     return _PHRASAL_VERB.sub(join, text)
-
-
-def _has_only(word: QuestionWord, stops: frozenset[str]) -> bool:
-    """Whether it joins words that say nothing, such as "qu'est-ce"."""
-    return not word.folded and stops.issuperset(_JOINT.split(word.label))
 
 
 def _split_chunk(chunk: str, languages: tuple[int, ...]) -> tuple[QuestionWord, ...]:
@@ -277,31 +274,23 @@ def plan_query(question: Question, index: StreamIndex, synonyms: Synonyms | None
         elif not group.exact_count and isinstance(synonyms, WordList) and not synonyms.is_word(word.folded):
             group = _with_mistyped_terms(group, word, index)
         groups.append(group)
+    identifiers: dict[int, str] = {}
+    for number, (word, group) in enumerate(zip(words, groups, strict=True)):
+        # Of a path that is known as a whole, the file name is no identifier of its own.
+        if word.is_identifier and group.exact_count and not any(word.label in each for each in identifiers.values()):
+            identifiers[number] = word.label
+    # A question about a time that is over asks for what was true then, unless it says otherwise.
+    is_over = question.present_share != 1 and any(range.end <= question.now for range in ranges)
     return QueryPlan(
         question=question,
         groups=tuple(groups),
-        identifiers=_known_identifiers(words, groups),
+        identifiers=tuple(identifiers),
         name_groups=tuple(term_group(word, index) for word in question.words if word.folded in named),
         speakers=frozenset[str]().union(*named.values()),
         speaker_words=frozenset(named),
         date_ranges=ranges,
-        present_share=_present_share(question, ranges),
+        present_share=0.0 if is_over else question.present_share,
     )
-
-
-def _present_share(question: Question, ranges: Iterable[DateRange]) -> float:
-    """A question about a time that is over asks for what was true then, unless it says otherwise."""
-    is_over = any(range.end <= question.now for range in ranges)
-    return question.present_share if question.present_share == 1 or not is_over else 0.0
-
-
-def _known_identifiers(words: Sequence[QuestionWord], groups: Sequence[TermGroup]) -> tuple[int, ...]:
-    """Of a path that is known as a whole, the file name is no identifier of its own."""
-    known: dict[int, str] = {}
-    for number, (word, group) in enumerate(zip(words, groups, strict=True)):
-        if word.is_identifier and group.exact_count and not any(word.label in label for label in known.values()):
-            known[number] = word.label
-    return tuple(known)
 
 
 def _named_speakers(question: Question, speakers: Mapping[str, set[str]]) -> dict[str, set[str]]:
@@ -470,7 +459,11 @@ def rule_query(message: str, turns: Sequence[Turn]) -> str:
         return message
     asked = next((turn.text for turn in reversed(turns) if turn.role.lower() in USER_ROLES), "")
     answer = next((turn.text for turn in reversed(turns) if turn.role.lower() in AGENT_ROLES), "")
-    return "\n".join(filter(None, (message, _shorten(asked), " ".join(_key_words(cut_middle(answer))))))
+    # The words of the answer that name something, names and long words first.
+    said = dict.fromkeys(_WORD.findall(cut_middle(answer)))
+    naming = [word for word in said if word.casefold() not in _STOP_WORDS and len(word) > 2]
+    naming.sort(key=lambda word: (not word[0].isupper(), -len(word)))
+    return "\n".join(filter(None, (message, _shorten(asked), " ".join(naming[:_KEY_WORDS]))))
 
 
 def cut_middle(text: str) -> str:
@@ -514,15 +507,7 @@ def llm_query(llm: Llm, message: str, turns: Sequence[Turn]) -> str:
         operation="query",
         timeout=seconds,
     )
-    return _read_query(_call_in_time(lambda: llm.ask(prompt).text, seconds))
-
-
-def _quote(text: str, limit: int = _MAX_TURN_CHARACTERS) -> str:
-    written = json.dumps(text if len(text) <= limit else f"{text[:limit]} …", ensure_ascii=False)
-    return _LINE_ENDS.sub(" ", written)
-
-
-def _read_query(answer: str) -> str:
+    answer = _call_in_time(lambda: llm.ask(prompt).text, seconds)
     if normalize(answer) in _NO_QUERY or not answer.strip():
         return ""
     fields = read_json(answer)
@@ -530,6 +515,11 @@ def _read_query(answer: str) -> str:
     if query is not None and not isinstance(query, str):
         raise LlmError("the model's answer has no query in it: the message itself is looked up")
     return "" if not query or not query.strip() or normalize(query) in _NO_QUERY else _shorten(query.strip())
+
+
+def _quote(text: str, limit: int = _MAX_TURN_CHARACTERS) -> str:
+    written = json.dumps(text if len(text) <= limit else f"{text[:limit]} …", ensure_ascii=False)
+    return _LINE_ENDS.sub(" ", written)
 
 
 def _shorten(text: str) -> str:
@@ -570,12 +560,6 @@ def _points_back(message: str, words: Sequence[str]) -> bool:
     if not _PRONOUNS.isdisjoint(words) or _CONTINUATION.match(message):
         return count < _MAX_POINTING_WORDS
     return count <= _MAX_ELLIPTIC_WORDS and not _DEMONSTRATIVES.isdisjoint(words)
-
-
-def _key_words(text: str) -> list[str]:
-    """The words of an answer that name something, names and long words first."""
-    words = dict.fromkeys(word for word in _WORD.findall(text) if word.casefold() not in _STOP_WORDS and len(word) > 2)
-    return sorted(words, key=lambda word: (not word[0].isupper(), -len(word)))[:_KEY_WORDS]
 
 
 def language_notes(embedder: str, languages: Sequence[str], question: str) -> tuple[str, ...]:

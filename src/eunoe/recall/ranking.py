@@ -16,7 +16,7 @@ from eunoe.index.tables import Bools, Floats
 from eunoe.model.result import Reason
 from eunoe.recall.documents import GraphRanking, combine_scores, own_log_odds, rank_by_graph, short_excess
 from eunoe.recall.query import QueryPlan, Question, Synonyms, exact_groups, plan_query, read_question
-from eunoe.recall.recipes import RECIPES, REFERENCE_ITEMS, Blend, DocumentScale, Recipe, interpolate
+from eunoe.recall.recipes import RECIPES, REFERENCE_ITEMS, Blend, Recipe, interpolate
 from eunoe.recall.request import NO_FILTER, Filter
 from eunoe.text.dates import DAY_SECONDS, DateRange
 from eunoe.text.languages import FRAME_WORDS, INDEFINITE_WORDS, STOP_WORDS
@@ -33,7 +33,12 @@ def item_signals(index: StreamIndex, plan: QueryPlan, matches: Floats) -> dict[s
         held = matches.take(plan.identifiers, axis=0)
         signals["exact"] = np.add.reduce(held, axis=0) / np.float32(len(plan.identifiers))
     if plan.speaker_words:
-        signals["speaker"] = _speaker_signal(index, plan)
+        # 1 for what a person named in the question said, or for atoms that name the person.
+        said: Floats = index.rows_with("speaker", plan.speakers).astype(np.float32)
+        if not index.layout.message.all() and plan.name_groups:
+            named = index.lexical.matches(plan.name_groups).max(axis=0)
+            said = np.where(index.layout.message, said, np.maximum(said, named))
+        signals["speaker"] = said
     if plan.date_ranges:
         signals["date"] = _date_signal(index, plan.date_ranges)
     if plan.question.asks_time:
@@ -41,15 +46,6 @@ def item_signals(index: StreamIndex, plan: QueryPlan, matches: Floats) -> dict[s
     if plan.question.asks_number:
         signals["number"] = ((index.lexical.rows["flags"] & NUMBER) > 0).astype(np.float32)
     return signals
-
-
-def _speaker_signal(index: StreamIndex, plan: QueryPlan) -> Floats:
-    """1 for what a person named in the question said, or for atoms that name the person."""
-    said: Floats = index.rows_with("speaker", plan.speakers).astype(np.float32)
-    if not index.layout.message.all() and plan.name_groups:
-        named = index.lexical.matches(plan.name_groups).max(axis=0)
-        said = np.where(index.layout.message, said, np.maximum(said, named))
-    return said
 
 
 def _date_signal(index: StreamIndex, ranges: Sequence[DateRange]) -> Floats:
@@ -88,19 +84,18 @@ def later_signal(index: StreamIndex, total: NDArray[np.float64]) -> Floats:
     `total` is the sum of all other signals, -inf for what is not found.
     """
     signal = np.zeros(index.rows, np.float32)
-    rows = _best_rows(np.where(index.dense.present, total, -np.inf)) if index.dense.count > 1 else np.zeros(0, np.intp)
+    if index.dense.count < 2:
+        return signal
+    present = np.where(index.dense.present, total, -np.inf)
+    # Those above the first that is too many, so that ties are all in or all out.
+    edge = np.partition(present, -_ROWS - 1)[-_ROWS - 1] if index.rows > _ROWS else -np.inf
+    rows = (present > edge).nonzero()[0]
     if len(rows) > 1:
         fit = np.exp((total[rows] - total[rows].max()) / _FIT_SCALE)
         replaces = _likeness(index.dense.rows["vector"][rows]) * _is_later(index, rows)
         is_replaced = (replaces * fit[:, None]).max(axis=0)
         signal[rows] = np.maximum((replaces * fit).max(axis=1) - is_replaced, 0)
     return signal
-
-
-def _best_rows(total: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Those above the first that is too many, so that ties are all in or all out."""
-    edge = np.partition(total, -_ROWS - 1)[-_ROWS - 1] if len(total) > _ROWS else -np.inf
-    return (total > edge).nonzero()[0]
 
 
 def _likeness(vectors: Floats) -> Floats:
@@ -117,33 +112,19 @@ def _likeness(vectors: Floats) -> Floats:
 
 def _is_later(index: StreamIndex, rows: NDArray[np.intp]) -> Bools:
     """Whether the row of each line was said later than that of each column, and not in one breath."""
-    turn, gap = index.layout.message[rows], _minus(_moments(index, rows))
-    turns = turn[:, None] & turn
-    # A fact may have been taken from a turn of the same day.
-    later: Bools = gap > np.where(turns, _HOUR, np.where(turn[:, None] ^ turn, DAY_SECONDS, 0))
-    return later | (turns & (gap >= 0) & _is_further_on(index, rows))
-
-
-def _is_further_on(index: StreamIndex, rows: NDArray[np.intp]) -> Bools:
-    """Whether the turn of each line comes after that of each column, and some turns after in a session with a name."""
-    session, named = index.columns["session"][rows], index.layout.in_named_session
-    in_one_session = (session[:, None] == session) & (False if named is None else named[rows])
-    places = _minus(np.array([index.seqs[row] for row in rows.tolist()]))
-    further: Bools = places >= np.where(in_one_session, _TURNS_APART, 1)
-    return further
-
-
-def _moments(index: StreamIndex, rows: NDArray[np.intp]) -> NDArray[np.float64]:
     moments = index.columns["time"][rows]
     for name in ("valid_from", "recorded"):
         moments = np.where(np.isnan(moments), index.columns[name][rows], moments)
-    return moments
-
-
-def _minus(values: NDArray[Any]) -> NDArray[Any]:
-    """Each of some values less each of them."""
-    differences: NDArray[Any] = values[:, None] - values
-    return differences
+    seqs = np.array([index.seqs[row] for row in rows.tolist()])
+    gap, places = moments[:, None] - moments, seqs[:, None] - seqs
+    turn, session, named = index.layout.message[rows], index.columns["session"][rows], index.layout.in_named_session
+    turns = turn[:, None] & turn
+    # A fact may have been taken from a turn of the same day.
+    later: Bools = gap > np.where(turns, _HOUR, np.where(turn[:, None] ^ turn, DAY_SECONDS, 0))
+    # A turn comes after another one, and in a session with a name some turns after.
+    in_one_session = (session[:, None] == session) & (False if named is None else named[rows])
+    later |= turns & (gap >= 0) & (places >= np.where(in_one_session, _TURNS_APART, 1))
+    return later
 
 
 Reasons = tuple[Reason, ...]
@@ -267,16 +248,16 @@ def _words_of(groups: Sequence[TermGroup], terms: Set[int]) -> str:
     return matched_words(groups, group_fits(groups, terms))
 
 
-def lexical_reason(groups: Sequence[TermGroup], terms: Set[int]) -> Reasons:
+def _lexical_reason(groups: Sequence[TermGroup], terms: Set[int]) -> Reasons:
     """The words of the question that a row with these terms has."""
-    return only_reason("lexical", _words_of(groups, terms))
+    return _only_reason("lexical", _words_of(groups, terms))
 
 
-def only_reason(name: str, detail: str) -> Reasons:
+def _only_reason(name: str, detail: str) -> Reasons:
     return (Reason(name, 1.0, detail),)
 
 
-def all_reasons(explanations: Sequence[Explain]) -> Reasons:
+def _all_reasons(explanations: Sequence[Explain]) -> Reasons:
     return tuple(reason for explain in explanations for reason in explain())
 
 
@@ -402,7 +383,10 @@ def find_candidates(
     for _, _, number, row in best:
         chosen.setdefault(number, []).append(row)
     explained = {number: iter(rankings[number].explain(rows)) for number, rows in chosen.items()}
-    divisor = _odds_divisor(rankings)
+    # What the odds of all candidates are divided by: one number, so that it changes no order.
+    item_count = max(sum(ranking.item_count for ranking in rankings), 1)
+    penalty = sum(ranking.item_count * ranking.size_penalty for ranking in rankings) / item_count
+    divisor = exp(penalty * log(item_count / REFERENCE_ITEMS))
     return [
         Candidate(
             number,
@@ -413,13 +397,6 @@ def find_candidates(
         )
         for negative, id, number, row in best
     ]
-
-
-def _odds_divisor(rankings: Sequence[_Ranking]) -> float:
-    """What the odds of all candidates are divided by: one number, so that it changes no order."""
-    item_count = max(sum(ranking.item_count for ranking in rankings), 1)
-    penalty = sum(ranking.item_count * ranking.size_penalty for ranking in rankings) / item_count
-    return exp(penalty * log(item_count / REFERENCE_ITEMS))
 
 
 def _top_rows(scores: Doubles, limit: int) -> list[tuple[int, float]]:
@@ -646,7 +623,7 @@ def _rank_lexical(index: StreamIndex, search: _Search) -> _Ranking:
     scores = np.where(mask, index.lexical.bm25(groups), 0).astype(np.float64)
 
     def explain(rows: list[int]) -> list[Explain]:
-        return [partial(lexical_reason, groups, terms) for terms in index.lexical.row_terms(rows)]
+        return [partial(_lexical_reason, groups, terms) for terms in index.lexical.row_terms(rows)]
 
     return _Ranking(scores, explain)
 
@@ -656,7 +633,7 @@ def _rank_dense(index: StreamIndex, search: _Search) -> _Ranking:
     cosines = np.zeros(index.rows) if found is None else found
     mask = search.filter.mask(index, search.question.now)
     scores = np.where(mask, np.clip(cosines, 0, 1), 0).astype(np.float64)
-    return _Ranking(scores, lambda rows: [partial(only_reason, "dense", f"cosine {cosines[row]:.2f}") for row in rows])
+    return _Ranking(scores, lambda rows: [partial(_only_reason, "dense", f"cosine {cosines[row]:.2f}") for row in rows])
 
 
 def _rank_rrf(indexes: Sequence[StreamIndex], search: _Search) -> list[_Ranking]:
@@ -669,17 +646,17 @@ def _rank_rrf(indexes: Sequence[StreamIndex], search: _Search) -> list[_Ranking]
         rows = sorted(np.flatnonzero(scores > 0).tolist(), key=lambda row: (-scores[row], ids[row]))
         fused[rows] += (search.recipe.rrf_k + 1) / (2 * (search.recipe.rrf_k + np.arange(1, len(rows) + 1)))
     parts = np.split(fused, np.cumsum([index.rows for index in indexes])[:-1]) if indexes else []
+
+    def explain(rankings: Sequence[_Ranking], rows: list[int]) -> list[Explain]:
+        explanations: dict[int, list[Explain]] = {row: [] for row in rows}
+        for ranking in rankings:
+            found = [row for row in rows if ranking.scores[row] > 0]
+            for row, why in zip(found, ranking.explain(found), strict=True):
+                explanations[row].append(why)
+        return [partial(_all_reasons, explanations[row]) for row in rows]
+
     pairs = zip(*rankings_by_method, strict=True)
-    return [_Ranking(scores, partial(_explain_rrf, pair)) for scores, pair in zip(parts, pairs, strict=True)]
-
-
-def _explain_rrf(rankings: Sequence[_Ranking], rows: list[int]) -> list[Explain]:
-    explanations: dict[int, list[Explain]] = {row: [] for row in rows}
-    for ranking in rankings:
-        found = [row for row in rows if ranking.scores[row] > 0]
-        for row, explain in zip(found, ranking.explain(found), strict=True):
-            explanations[row].append(explain)
-    return [partial(all_reasons, explanations[row]) for row in rows]
+    return [_Ranking(scores, partial(explain, pair)) for scores, pair in zip(parts, pairs, strict=True)]
 
 
 def _rank_graph(index: StreamIndex, search: _Search) -> _Ranking:
@@ -732,26 +709,18 @@ def _rank_documents(index: StreamIndex, search: _Search) -> _Ranking:
         by_blend, by_graph = blend.explain(rows), explain_by_graph(rows)
         return [by_blend[place] if graph.total[row] == -np.inf else by_graph[place] for place, row in enumerate(rows)]
 
-    scale, own = _judge_documents(index, search, evidence, graph)
+    # How far each row bears on the question by itself, before the size penalty, and the scale that this is on.
+    scale, signals = search.recipe.lexical_document_scale, evidence.signals
+    own = own_log_odds(scale, signals["term"], graph.is_about)
+    if evidence.cosines is not None:
+        scale = search.recipe.document_scales_by_model.get(search.model, search.recipe.document_scale)
+        excess = short_excess(scale, len(search.question.words), index.lexical.rows["length"])
+        likeness = (evidence.cosines - excess).astype(np.float32)
+        with_vector = own_log_odds(scale, signals["term"], graph.is_about, likeness, signals["dense"])
+        own = np.where(index.dense.present, with_vector, own)
     size_loss = scale.size_penalty * log(blend.item_count / REFERENCE_ITEMS)
     scores = combine_scores(blend.scores, own, graph, size_loss)
     return blend._replace(scores=scores, explain=explain, size_penalty=scale.size_penalty)
-
-
-def _judge_documents(
-    index: StreamIndex, search: _Search, evidence: Evidence, graph: GraphRanking
-) -> tuple[DocumentScale, Doubles]:
-    """How far each row bears on the question by itself, before the size penalty, and the scale that this is on."""
-    recipe, signals, cosines = search.recipe, evidence.signals, evidence.cosines
-    words = recipe.lexical_document_scale
-    own = own_log_odds(words, signals["term"], graph.is_about)
-    if cosines is None:
-        return words, own
-    scale = recipe.document_scales_by_model.get(search.model, recipe.document_scale)
-    excess = short_excess(scale, len(search.question.words), index.lexical.rows["length"])
-    likeness = (cosines - excess).astype(np.float32)
-    with_vector = own_log_odds(scale, signals["term"], graph.is_about, likeness, signals["dense"])
-    return scale, np.where(index.dense.present, with_vector, own)
 
 
 _RANKERS: Final[dict[str, Callable[[StreamIndex, _Search], _Ranking]]] = {

@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import dropwhile, groupby, pairwise, takewhile, zip_longest
+from itertools import dropwhile, groupby, takewhile, zip_longest
 from math import inf, log
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eunoe.errors import EunoeError
 from eunoe.index.cache import IndexCache
@@ -72,16 +71,14 @@ def is_old_question(record: Record, asked: frozenset[str]) -> bool:
         return False
     if not text.rstrip(" \"'”’»)").endswith(_QUESTION_ENDS) or _STATEMENT_END.search(text):
         return False
-    return all(_only_asks(sentence, asked) for sentence in split_sentences(text))
-
-
-def _only_asks(sentence: str, asked: frozenset[str]) -> bool:
-    if not sentence.rstrip(" \"'”’»)").endswith(_QUESTION_ENDS):
-        return False
-    *before, last = [_WORD.findall(clause.casefold()) for clause in _CLAUSE.split(sentence)]
-    if any(len(words) > _MAX_CALL_WORDS for words in before):
-        return False
-    return not _QUESTION_WORDS.isdisjoint(last[:_WORDS_BEFORE]) or content_terms(sentence) <= asked
+    for sentence in split_sentences(text):
+        *before, last = [_WORD.findall(clause.casefold()) for clause in _CLAUSE.split(sentence)]
+        asks = sentence.rstrip(" \"'”’»)").endswith(_QUESTION_ENDS)
+        if not asks or any(len(words) > _MAX_CALL_WORDS for words in before):
+            return False
+        if _QUESTION_WORDS.isdisjoint(last[:_WORDS_BEFORE]) and not content_terms(sentence) <= asked:
+            return False
+    return True
 
 
 def content_terms(text: str) -> frozenset[str]:
@@ -133,19 +130,15 @@ def find_superseded(store: Store, indexes: IndexCache, scopes: Sequence[Scope]) 
     """The atoms of these scopes that were superseded, the latest of each."""
     by_place: dict[SourcePlace, list[SupersededAtom]] = {}
     with indexes.borrow(scopes) as held:
-        retired = [(each.owners, _retired_seqs(each.index.columns["retired"], each.index.seqs)) for each in held]
-        for owners, seqs in retired:
+        for each in held:
+            rows = np.flatnonzero(~np.isnan(each.index.columns["retired"]))[-_MAX_SUPERSEDED:]
+            seqs = [each.index.seqs[row] for row in rows.tolist()]
             for record in store.select(ItemQuery(seqs=seqs, skip_damaged=True)) if seqs else ():
                 if record.superseded_by and record.retired:
                     atom = SupersededAtom(record.text, record.valid_to or record.retired)
                     for name in record.sources:
-                        by_place.setdefault(source_place(name, owners[record.stream]), []).append(atom)
+                        by_place.setdefault(source_place(name, each.owners[record.stream]), []).append(atom)
     return Superseded(by_place)
-
-
-def _retired_seqs(retired: NDArray[np.float64], seqs: Sequence[int]) -> list[int]:
-    rows = np.flatnonzero(~np.isnan(retired))[-_MAX_SUPERSEDED:]
-    return [seqs[row] for row in rows.tolist()]
 
 
 MIN_WORDS: Final = 60
@@ -191,7 +184,11 @@ def fitting_passages(text: str, question: str, cosines: Sequence[float], limit: 
     room = limit
     best = max(range(len(sentences)), key=lambda place: (scores[place], -place))
     for place in sorted(range(len(sentences)), key=lambda place: (-scores[place], abs(place - best))):
-        added = [each for each in _passage_around(sentences, place) if each not in kept]
+        around = range(max(place - _MAX_LINE_WORDS, 0), min(place + _MAX_LINE_WORDS + 1, len(sentences)))
+        line = [each for each in around if sentences[each].line == sentences[place].line]
+        if sum(sentences[each].words for each in line) > _MAX_LINE_WORDS:
+            line = [each for each in line if abs(each - place) <= _SENTENCES_AROUND]
+        added = [each for each in line if each not in kept]
         size = sum(sentences[each].words for each in added)
         if size > room and kept:
             break
@@ -199,17 +196,11 @@ def fitting_passages(text: str, question: str, cosines: Sequence[float], limit: 
             added, size = [place], sentences[place].words
         kept.update(added)
         room -= size
-    return _join(text, sentences, kept)
-
-
-def _passage_around(sentences: Sequence[_Sentence], place: int) -> list[int]:
-    """The line of a sentence, or of a long line the sentences around it."""
-    line = sentences[place].line
-    around = range(max(place - _MAX_LINE_WORDS, 0), min(place + _MAX_LINE_WORDS + 1, len(sentences)))
-    whole = [each for each in around if sentences[each].line == line]
-    if sum(sentences[each].words for each in whole) <= _MAX_LINE_WORDS:
-        return whole
-    return [each for each in whole if abs(each - place) <= _SENTENCES_AROUND]
+    told: list[str] = []
+    for is_kept, group in groupby(range(len(sentences)), kept.__contains__):
+        places = list(group)
+        told.append(text[sentences[places[0]].start : sentences[places[-1]].end].strip() if is_kept else GAP)
+    return " ".join(told)
 
 
 def _sentences(text: str, limit: int) -> Iterator[_Sentence]:
@@ -220,23 +211,26 @@ def _sentences(text: str, limit: int) -> Iterator[_Sentence]:
             at = text.index(sentence, at)
             words = word_count(sentence)
             step = -(-len(sentence) // -(-words // limit))
-            for start, end in pairwise([*_cuts(sentence, step), len(sentence)]):
+            start = 0
+            while start < len(sentence):
+                end = min(start + step, len(sentence))
+                blank = sentence.rfind(" ", start + step // 2, end) if end < len(sentence) else -1
+                end = end if blank < 0 else blank + 1
                 yield _Sentence(at + start, sentence[start:end], number, -(-words * (end - start) // len(sentence)))
+                start = end
             at += len(sentence)
 
 
-def _cuts(sentence: str, step: int) -> Iterator[int]:
-    """Where to cut a sentence into pieces of about so many characters."""
-    start = 0
-    while start < len(sentence):
-        yield start
-        end = start + step
-        blank = sentence.rfind(" ", start + step // 2, end) if end < len(sentence) else -1
-        start = end if blank < 0 else blank + 1
-
-
 def _scores(text: str, sentences: Sequence[_Sentence], question: str, cosines: Sequence[float]) -> list[float]:
-    shares = _word_shares(sentences, question)
+    """The share of the question's words that each sentence has, those in few sentences counting for more, with a part
+    of its neighbours' shares; and how near the part of the text that it stands in is to the question."""
+    language = detect_language(question)
+    asked = text_terms(question, language).difference(text_terms(" ".join(stop_words(language)), language))
+    found = [asked & text_terms(sentence.text, language) for sentence in sentences]
+    counts = Counter(term for terms in found for term in terms)
+    weights = {term: log(1 + len(sentences) / count) for term, count in counts.items()}
+    total = sum(weights.values()) or 1.0
+    shares = [sum(weights[term] for term in sorted(terms)) / total for terms in found]
     around = [0.0, *shares, 0.0]
     lexical = [
         own + _NEIGHBOUR_SHARE * max(before, after)
@@ -245,40 +239,15 @@ def _scores(text: str, sentences: Sequence[_Sentence], question: str, cosines: S
     parts = split_into_parts(text) if len(cosines) > 1 else []
     if not parts or len(parts) != len(cosines):  # some could not be embedded
         return lexical
-    usual = sum(cosines) / len(cosines)
-    lifts = [_DENSE_WEIGHT * (cosine - usual) for cosine in cosines]
-    return [score + lifts[part] for score, part in zip(lexical, _part_of(sentences, parts), strict=True)]
-
-
-def _word_shares(sentences: Sequence[_Sentence], question: str) -> list[float]:
-    """The share of the question's words that each sentence has; those in few sentences count for more."""
-    language = detect_language(question)
-    asked = text_terms(question, language).difference(text_terms(" ".join(stop_words(language)), language))
-    found = [asked & text_terms(sentence.text, language) for sentence in sentences]
-    counts = Counter(term for terms in found for term in terms)
-    weights = {term: log(1 + len(sentences) / count) for term, count in counts.items()}
-    total = sum(weights.values()) or 1.0
-    return [sum(weights[term] for term in sorted(terms)) / total for terms in found]
-
-
-def _part_of(sentences: Sequence[_Sentence], parts: Sequence[str]) -> Iterator[int]:
-    """The part that each sentence stands in: parts have the same sentences in the same order."""
-    number, start = 0, 0
-    for sentence in sentences:
+    usual, scores = sum(cosines) / len(cosines), list[float]()
+    number, start = 0, 0  # parts have the same sentences in the same order
+    for sentence, score in zip(sentences, lexical, strict=True):
         at = parts[number].find(sentence.text, start)
         if at < 0 and number + 1 < len(parts) and (later := parts[number + 1].find(sentence.text)) >= 0:
             number, at = number + 1, later
         start = at + len(sentence.text) if at >= 0 else start
-        yield number
-
-
-def _join(text: str, sentences: Sequence[_Sentence], kept: set[int]) -> str:
-    """Those that were kept, word for word, with marks in the place of the others."""
-    told: list[str] = []
-    for is_kept, group in groupby(range(len(sentences)), kept.__contains__):
-        places = list(group)
-        told.append(text[sentences[places[0]].start : sentences[places[-1]].end].strip() if is_kept else GAP)
-    return " ".join(told)
+        scores.append(score + _DENSE_WEIGHT * (cosines[number] - usual))
+    return scores
 
 
 RECENT_MESSAGES: Final = 4
@@ -360,12 +329,13 @@ class _Candidate:
 
     def in_passages(self, words: int) -> _Candidate:
         """A long message by what fits the question, and by less of it where there is no room for that."""
-        least = self._cut(MIN_WORDS)
-        return replace(self._cut(words), shorter=least) if words > MIN_WORDS else least
 
-    def _cut(self, words: int) -> _Candidate:
-        text = fitting_passages(self.note.text, self.query, self.part_cosines, words)
-        return replace(self, note=replace(self.note, text=text))
+        def cut(words: int) -> _Candidate:
+            text = fitting_passages(self.note.text, self.query, self.part_cosines, words)
+            return replace(self, note=replace(self.note, text=text))
+
+        least = cut(MIN_WORDS)
+        return replace(cut(words), shorter=least) if words > MIN_WORDS else least
 
 
 def recall_for_message(
@@ -383,38 +353,29 @@ def recall_for_message(
     itself = _find_message_itself(searcher, request, audience)
     superseded = find_superseded(searcher.store, searcher.indexes, scopes)
     recipe = divide_budget(request.recipe, len(queries))
-    for count in _search_limits(limit, room):
-        lookups = (lookup_request(query, count, request.now, recipe, itself) for query in queries)
-        choosers = [_choose(searcher, request, audience, static, lookup, superseded) for lookup in lookups]
+    # In a room it is twice as many as may fit: to read some more costs far less than to search again.
+    count = limit + _SPARE if room is None else 2 * (min(limit, int(room // _USUAL_NOTE)) + _SPARE)
+    while True:
+        count = min(count, _MAX_HITS)
+        choosers = []
+        for query in queries:
+            lookup = lookup_request(query, count, request.now, recipe, itself)
+            result = searcher.search(scopes, lookup, fold=False, judge=True)
+            choosers.append(_Chooser(request, audience, static, lookup, result, superseded))
         builder, said = TextBuilder(room, style.root.separator), choosers[0].said.copy()
         kept, is_full = _fill(builder, style, request, _with_passages(builder, choosers, limit), limit, said)
-        if is_full or all(chooser.is_last for chooser in choosers):
+        if is_full or count == _MAX_HITS or all(chooser.is_last for chooser in choosers):
             break
+        count *= 2
     hits = tuple(each.hit for each in kept)
     return RecalledContext(builder.text(), hits, choosers[0].fault, choosers[0].notes, said)
 
 
-def _choose(
-    searcher: Searcher,
-    request: ContextRequest,
-    audience: Audience,
-    static: StaticContext,
-    lookup: RecallRequest,
-    superseded: Superseded,
-) -> _Chooser:
-    result = searcher.search(audience.searched_in(MEMORY_TYPES), lookup, fold=False, judge=True)
-    return _Chooser(request, audience, static, lookup, result, superseded)
-
-
-def _take_turns(choosers: Sequence[_Chooser]) -> list[_Candidate]:
-    """The first candidate of each, then the second, and so on."""
-    turns = zip_longest(*(chooser.candidates() for chooser in choosers))
-    return [candidate for candidates in turns for candidate in candidates if candidate]
-
-
 def _with_passages(builder: TextBuilder, choosers: Sequence[_Chooser], limit: int) -> Iterator[_Candidate]:
-    """The candidates; where there is no room for all of them, long messages by what fits the question."""
-    candidates = _take_turns(choosers)
+    """The first candidate of each chooser, then the second, and so on; where there is no room for all of them, long
+    messages by what fits the question."""
+    turns = zip_longest(*(chooser.candidates() for chooser in choosers))
+    candidates = [candidate for each in turns for candidate in each if candidate]
     if builder.room is None or not any(chooser.has_long_texts for chooser in choosers):
         yield from candidates
         return
@@ -428,21 +389,11 @@ def _with_passages(builder: TextBuilder, choosers: Sequence[_Chooser], limit: in
             yield candidate
 
 
-def _search_limits(limit: int, room: float | None) -> Iterator[int]:
-    """How many hits to ask for, and then for how many more. In a room it is twice as many as may fit: to read some more
-    costs far less than to search again."""
-    count = limit + _SPARE if room is None else 2 * (min(limit, int(room // _USUAL_NOTE)) + _SPARE)
-    while count < _MAX_HITS:
-        yield count
-        count *= 2
-    yield _MAX_HITS
-
-
 def lookup_request(
     query: str, limit: int, now: datetime, recipe: Recipe, excluded: frozenset[int] = frozenset()
 ) -> RecallRequest:
     """Ask for what is nearest to a query, whether it bears on it or not."""
-    return RecallRequest(query, Filter(excluded=excluded), recipe, now.timestamp(), limit, tokens=None, vector=None)
+    return RecallRequest(query, Filter(excluded=excluded), recipe, now.timestamp(), limit)
 
 
 def shown_threshold(recipe: Recipe, reranked: bool, floor_shift: float = 0.0) -> Threshold:
@@ -474,11 +425,6 @@ def _is_recent(record: Record, audience: Audience) -> bool:
     if stream is None or record.stream != stream.id or record.position is None:
         return False
     return record.position >= stream.position - RECENT_MESSAGES
-
-
-def _is_in_window(record: Record, audience: Audience) -> bool:
-    """Whether the host has it in its own history. What is no conversation has none."""
-    return is_conversation(audience.scope) and _is_recent(record, audience)
 
 
 def _fill(
@@ -549,23 +495,22 @@ class _Chooser:
         self._static = static
         self._message = normalize(request.message)
         self.said = Sentences(static.sentences)
-        self._formed = _texts_by_source(static.notes)
-        shown = [
-            hit for hit in result.hits if hit.scope in audience.visible and not _is_in_window(hit.record, audience)
-        ]
+        self._formed: dict[SourcePlace, list[str]] = {}
+        for note in static.notes:
+            for place in note.rests_on:
+                self._formed.setdefault(place, []).append(note.text)
+        shown = [hit for hit in result.hits if hit.scope in audience.visible]
+        if is_conversation(audience.scope):  # whose host has the latest messages in its own history
+            shown = [hit for hit in shown if not _is_recent(hit.record, audience)]
         threshold = shown_threshold(request.recipe, result.reranked, result.floor_shift)
         self._messages = messages_by_place(shown)
         news = list(dropwhile(lambda hit: self._is_static(hit) or self._news(hit) is None, shown))
-        self._hits = _passing(news, self._known_best(shown), threshold, self._asked)
+        best = next((hit for hit in shown if self._is_static(hit) or self._candidate(hit)), None)
+        self._hits = _passing(news, best if best and self._is_static(best) else None, threshold, self._asked)
         # What comes after them is further away still, or there is nothing more.
         self.is_last = len(self._hits) < len(news) or len(result.hits) < lookup.limit
         self._messages = messages_by_place(self._hits)
         self.has_long_texts = any(len(hit.record.text) > _LONG_TEXT for hit in self._hits)
-
-    def _known_best(self, shown: Sequence[Hit]) -> Hit | None:
-        """The best hit that tells anything, if the static context tells it."""
-        best = next((hit for hit in shown if self._is_static(hit) or self._candidate(hit)), None)
-        return best if best and self._is_static(best) else None
 
     def candidates(self) -> Iterator[_Candidate]:
         """Each thing once. A fact that only quotes a message which was found too gives its place to it."""
@@ -579,7 +524,9 @@ class _Chooser:
     def _news(self, hit: Hit) -> _Candidate | None:
         """How a hit is to be shown, if it says anything that was not shown yet."""
         candidate = self._quoted(hit) or self._candidate(hit)
-        return None if candidate is None or self._is_known(candidate) else candidate
+        if candidate is None or normalize(candidate.note.text) == self._message or self._is_in_static(candidate):
+            return None
+        return candidate
 
     def _is_static(self, hit: Hit) -> bool:
         """Whether the static context says it."""
@@ -596,15 +543,11 @@ class _Chooser:
         formed = self._formed.get((hit.scope, hit.id)) if hit.kind == "message" else None
         return bool(formed) and says_no_more(note.text, formed or ())
 
-    def _is_known(self, candidate: _Candidate) -> bool:
-        return normalize(candidate.note.text) == self._message or self._is_in_static(candidate)
-
     def _candidate(self, hit: Hit) -> _Candidate | None:
         """How a hit is shown, read once; None if it tells nothing."""
-        seq = hit.record.seq
-        if seq not in self._candidates:
-            self._candidates[seq] = self._read(hit)
-        return self._candidates[seq]
+        if hit.record.seq not in self._candidates:
+            self._candidates[hit.record.seq] = self._read(hit)
+        return self._candidates[hit.record.seq]
 
     def _read(self, hit: Hit) -> _Candidate | None:
         record = hit.record
@@ -624,14 +567,11 @@ class _Chooser:
         """The message among those found whose words a fact repeats."""
         if not fact.record.supports or not self._messages:
             return None
-        hit = find_quoted(fact, self._messages, self._shown_words) or self._own_message(fact)
+        hit, sources = find_quoted(fact, self._messages, self._shown_words), fact.record.sources
+        if hit is None and fact.kind == "observation" and len(sources) == 1:  # it and its message are one memory
+            hit = self._messages.get(source_place(sources[0], fact.scope))
         candidate = self._candidate(hit) if hit else None
         return replace(candidate, shorter=self._candidate(fact)) if candidate else None
-
-    def _own_message(self, observation: Hit) -> Hit | None:
-        """The message that an observation was formed from: the two are one memory."""
-        sources = observation.record.sources if observation.kind == "observation" else ()
-        return self._messages.get(source_place(sources[0], observation.scope)) if len(sources) == 1 else None
 
     def _shown_words(self, hit: Hit) -> str:
         candidate = self._candidate(hit)
@@ -645,22 +585,11 @@ def _passing(news: Sequence[Hit], known: Hit | None, threshold: Threshold, asked
     bar = threshold.above(known.score) if known else threshold
     passing = news[: bar.count_passing([hit.score for hit in news])]
     if known and asked <= content_terms(known.text):
+        # Whether most of what speaks for each is in the turns around it and in its session.
         best = takewhile(lambda hit: hit.score >= bar.best, passing)
-        passing = () if all(map(_rests_on_others, best)) else passing
+        lent = (sum(reason.share for reason in hit.reasons if reason.name in LENT_REASONS) for hit in best)
+        passing = () if all(share > 0.5 for share in lent) else passing
     if passing or known is None:
         return list(passing)
     places = {source_place(name, known.scope) for name in known.record.sources}
     return [hit for hit in news if (hit.scope, hit.id) in places and hit.score >= threshold.best][:1]
-
-
-def _rests_on_others(hit: Hit) -> bool:
-    """Whether most of what speaks for a turn is in the turns around it and in its session."""
-    return sum(reason.share for reason in hit.reasons if reason.name in LENT_REASONS) > 0.5
-
-
-def _texts_by_source(notes: Iterable[Note]) -> dict[SourcePlace, list[str]]:
-    texts: dict[SourcePlace, list[str]] = {}
-    for note in notes:
-        for place in note.rests_on:
-            texts.setdefault(place, []).append(note.text)
-    return texts

@@ -377,20 +377,15 @@ class Sentences:
 
     def _look_at(self, text: str, speaker: str) -> _Text:
         if (text, speaker) not in self._read:
-            sentences, asked = _sentences(text)
+            asked = match[0] if (match := _ASKED_END.search(text)) else ""
+            said = text.removesuffix(asked).strip()
+            sentences = [said]
+            # What is over is one memory. Most others are one sentence, which is quicker to see than to split.
+            if _INNER_END.search(said) and not _UNTIL_END.search(said):
+                lines = said.replace(GAP, f"\n{GAP}\n").splitlines()
+                sentences = [sentence for line in lines for sentence in split_line(line)]
             self._read[text, speaker] = _Text(sentences, asked, [tuple(_keys(each, speaker)) for each in sentences])
         return self._read[text, speaker]
-
-
-def _sentences(text: str) -> tuple[list[str], str]:
-    """The sentences of a text and the marks of what was left out; and the question that it answered."""
-    asked = match[0] if (match := _ASKED_END.search(text)) else ""
-    said = text.removesuffix(asked).strip()
-    # What is over is one memory. Most others are one sentence, which is quicker to see than to split.
-    if not _INNER_END.search(said) or _UNTIL_END.search(said):
-        return [said], asked
-    lines = said.replace(GAP, f"\n{GAP}\n").splitlines()
-    return [sentence for line in lines for sentence in split_line(line)], asked
 
 
 def _keys(sentence: str, speaker: str) -> Iterator[str]:

@@ -2,9 +2,11 @@
 
 import json
 import operator
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +28,6 @@ from eunoe.model.arguments import (
     check_choices,
     check_count,
     check_flag,
-    check_names,
     check_text,
     normalize_path,
     parse_time,
@@ -103,7 +104,9 @@ def needed_parts(where: Where) -> tuple[Parts, ...]:
             operands = value if isinstance(value, Mapping) else {"eq": value}
             for word, operand in operands.items():
                 parts += _operand_parts(name, word, operand) if word not in ("ne", "exists") else ()
-    return tuple(each for each in parts if all(map(_is_text, each)))
+    # What holds half a sign is found by nobody who looks for whole ones.
+    is_text = re.compile("[^\ud800-\udfff]*").fullmatch
+    return tuple(each for each in parts if all(map(is_text, each)))
 
 
 def _operand_parts(name: str, word: str, operand: Any) -> list[Parts]:
@@ -119,15 +122,19 @@ def _operand_parts(name: str, word: str, operand: Any) -> list[Parts]:
     return [(start,), tuple(start + end for end in ends)]
 
 
-def _is_text(part: str) -> bool:
-    return part.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in part)
-
-
 def _parse_entry(name: str, value: Any, depth: int) -> Condition:
     if not isinstance(name, str):
         raise InputError(f"where has the key {name!r:.40}: name a field of metadata")
+    if name == "NOT":
+        if not isinstance(value, Mapping):
+            raise InputError("NOT takes one condition, such as {'team': 'red'}")
+        inner = parse_where(value, depth + 1)
+        return lambda metadata: not inner(metadata)
     if name in _JUNCTIONS:
-        return _parse_junction(name, value, depth)
+        if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+            raise InputError(f"{name} takes a list of conditions")
+        parts = [parse_where(part, depth + 1) for part in value]
+        return _all(parts) if name == "AND" else lambda metadata: any(part(metadata) for part in parts)
     if name.startswith("$"):
         raise InputError(f"where has the key {show(name)}: write AND, OR or NOT")
     if name.upper() in _JUNCTIONS and isinstance(value, Mapping | list):
@@ -135,49 +142,34 @@ def _parse_entry(name: str, value: Any, depth: int) -> Condition:
     operands = value if isinstance(value, Mapping) else {"eq": value}
     if not operands or not operands.keys() <= set(_OPERATORS):
         raise InputError(f"the condition on {name} takes {', '.join(_OPERATORS)}, not {list(operands)!r:.60}")
-    return _all([_parse_operator(name, word, operand) for word, operand in operands.items()])
+    return _all([_condition_on(name, _parse_operator(name, word, operand)) for word, operand in operands.items()])
 
 
-def _parse_junction(name: str, value: Any, depth: int) -> Condition:
-    if name == "NOT":
-        if not isinstance(value, Mapping):
-            raise InputError("NOT takes one condition, such as {'team': 'red'}")
-        inner = parse_where(value, depth + 1)
-        return lambda metadata: not inner(metadata)
-    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
-        raise InputError(f"{name} takes a list of conditions")
-    parts = [parse_where(part, depth + 1) for part in value]
-    return _all(parts) if name == "AND" else lambda metadata: any(part(metadata) for part in parts)
+def _condition_on(name: str, test: Callable[[Any], bool]) -> Condition:
+    return lambda metadata: test(_value(metadata, name))
 
 
-def _parse_operator(name: str, word: str, operand: Any) -> Condition:
+def _parse_operator(name: str, word: str, operand: Any) -> Callable[[Any], bool]:
+    """The test that one operator makes of a value."""
     if word == "in":
         if not isinstance(operand, Collection) or isinstance(operand, str | bytes | Mapping):
             raise InputError(f"`in` takes a list of values for {name}")
         choices = [_as_json(name, choice) for choice in operand]
-        return lambda metadata: any(_is_equal(_value(metadata, name), choice) for choice in choices)
+        return lambda value: any(_is_equal(value, choice) for choice in choices)
     wanted = _as_json(name, operand)
-    if word == "eq":
-        if isinstance(wanted, str):  # most are, and nothing but a text equals one
-            return lambda metadata: _value(metadata, name) == wanted
-        return lambda metadata: _is_equal(_value(metadata, name), wanted)
+    if word == "eq":  # most are texts, and nothing but a text equals one
+        return (lambda value: bool(value == wanted)) if isinstance(wanted, str) else partial(_is_equal, wanted)
     if word == "ne":
-        return lambda metadata: not _is_equal(_value(metadata, name), wanted)
+        return lambda value: not _is_equal(value, wanted)
     if word == "exists":
         is_due = check_flag(operand, f"`exists` of {name}")
-        return lambda metadata: (_value(metadata, name) is not _MISSING) == is_due
+        return lambda value: (value is not _MISSING) == is_due
     if word in _CONTENTS:
-        return lambda metadata: _contains(_value(metadata, name), wanted, ignore_case=word == "icontains")
+        return partial(_is_contained, wanted, word == "icontains")
     if isinstance(wanted, bool) or not isinstance(wanted, int | float | str):
         raise InputError(f"`{word}` compares numbers or texts; {name} cannot be compared with {operand!r:.40}")
-    compare = _COMPARISONS[word]
-    types = str if isinstance(wanted, str) else (int, float)
-
-    def condition(metadata: Mapping[str, Any]) -> bool:
-        value = _value(metadata, name)
-        return isinstance(value, types) and not isinstance(value, bool) and compare(value, wanted)
-
-    return condition
+    compare, types = _COMPARISONS[word], str if isinstance(wanted, str) else (int, float)
+    return lambda value: isinstance(value, types) and not isinstance(value, bool) and compare(value, wanted)
 
 
 def _value(metadata: Mapping[str, Any], name: str) -> Any:
@@ -204,17 +196,15 @@ def _is_equal(value: Any, operand: Any) -> bool:
     return isinstance(value, bool) == isinstance(operand, bool) and bool(value == operand)
 
 
-def _contains(value: Any, operand: Any, ignore_case: bool) -> bool:
+def _is_contained(part: Any, ignore_case: bool, value: Any) -> bool:
     """Whether a text holds another one, or a list an element."""
+
+    def folded(each: Any) -> Any:
+        return each.casefold() if ignore_case and isinstance(each, str) else each
+
     if isinstance(value, list):
-        return any(_is_equal(*_folded(each, operand, ignore_case)) for each in value)
-    text, part = _folded(value, operand, ignore_case)
-    return isinstance(text, str) and isinstance(part, str) and part in text
-
-
-def _folded(value: Any, operand: Any, ignore_case: bool) -> tuple[Any, Any]:
-    is_text = isinstance(value, str) and isinstance(operand, str)
-    return (value.casefold(), operand.casefold()) if ignore_case and is_text else (value, operand)
+        return any(_is_equal(folded(each), folded(part)) for each in value)
+    return isinstance(value, str) and isinstance(part, str) and folded(part) in folded(value)
 
 
 def _all(conditions: Sequence[Condition]) -> Condition:
@@ -234,7 +224,7 @@ VectorsLike = VectorLike | Sequence[VectorLike]
 DEFAULT_LIMIT: Final = 10
 _MAX_HITS_IN_TOKENS: Final = 1000
 """Where a budget of tokens is the limit."""
-_MAX_LIMIT: Final = 2**31
+MAX_LIMIT: Final = 2**31
 """A higher limit means the same, and NumPy could not hold it."""
 
 
@@ -281,7 +271,11 @@ class Filter:
         if self.files is not None:
             mask = mask & index.rows_naming_files(self.files)
         if self.where is not None:
-            mask = mask & _fulfilling(index, self.where)
+            fulfilled = np.full(index.rows, self.where({}))
+            for seq, metadata in (index.metadata or {}).items():
+                if seq in index.row_of:
+                    fulfilled[index.row_of[seq]] = self.where(metadata)
+            mask = mask & fulfilled
         if self.excluded:
             mask = mask.copy()
             mask[[index.row_of[seq] for seq in self.excluded if seq in index.row_of]] = False
@@ -312,14 +306,6 @@ class Filter:
         return mask
 
 
-def _fulfilling(index: StreamIndex, where: Condition) -> Bools:
-    mask = np.full(index.rows, where({}))
-    rows = index.row_of
-    described = [(rows[seq], where(metadata)) for seq, metadata in (index.metadata or {}).items() if seq in rows]
-    mask[[row for row, _ in described]] = [is_fulfilled for _, is_fulfilled in described]
-    return mask
-
-
 NO_FILTER: Final = Filter()
 """Everything that is true now."""
 
@@ -333,8 +319,8 @@ class RecallRequest:
     recipe: Recipe
     now: float
     limit: int
-    tokens: int | None
-    vector: Floats | None
+    tokens: int | None = None
+    vector: Floats | None = None
 
 
 def parse_request(
@@ -382,7 +368,7 @@ def parse_request(
         ),
         recipe=find_recipe(recipe),
         now=(utc_now() if now is None else parse_time(now, "now")).timestamp(),
-        limit=min(check_count(limit, "limit"), _MAX_LIMIT),
+        limit=min(check_count(limit, "limit"), MAX_LIMIT),
         tokens=None if tokens is None else check_count(tokens, "tokens"),
         vector=None if vector is None else to_unit_vectors([vector], "the caller")[0],
     )
@@ -452,7 +438,7 @@ def parse_context_request(
     scope: Scope,
     message: str,
     *,
-    users: Iterable[str],
+    users: tuple[str, ...],
     tokens: int | None,
     limit: int | None,
     lookup: str,
@@ -467,7 +453,7 @@ def parse_context_request(
     return ContextRequest(
         scope=scope,
         message=replace_surrogates(message),  # it is not stored, so that half a sign in it is no reason to refuse it
-        users=check_names(users, "users"),
+        users=users,
         tokens=None if tokens is None else check_count(tokens, "tokens"),
         limit=None if limit is None else check_count(limit, "limit"),
         lookup=check_choice(lookup, "recall", LOOKUP_MODES),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from eunoe.embed.encoder import CrossEncoder
 from eunoe.errors import EmbedderError, EunoeError
 from eunoe.index.stream import StreamIndex
-from eunoe.index.tables import Bools, Floats
+from eunoe.index.tables import Floats
 from eunoe.model.atom import Record
 from eunoe.recall.ranking import Candidate
 from eunoe.recall.recipes import RerankSettings
@@ -125,7 +125,9 @@ class Reranker:
             for candidate, gain in zip(candidates, gains, strict=False)
         ]
         # Beyond the depth a candidate counts as if it read like the worst of what was.
-        loss = min(gains) if len(gains) == len(passages) else _unread_gain(gains)
+        # What time did not suffice to read would read worse than the mean of the better ones, not as badly as the
+        # worst, and gains nothing unread.
+        loss = min(gains) if len(gains) == len(passages) else min((fmean(gains) + min(gains)) / 2, 0.0)
         rest = [each._replace(score=_raise(each.score, loss)) for each in candidates[len(gains) :]]
         read.sort(key=lambda each: (-each.score, each.id, each.stream))
         return Reranking(list(merge(read, rest, key=lambda each: -each.score)), len(scores))
@@ -159,12 +161,6 @@ class Reranker:
         return scores
 
 
-def _unread_gain(gains: Sequence[float]) -> float:
-    """What a candidate counts for that time did not suffice to read: it would read worse than the mean of the better
-    ones, not as badly as the worst, and gains nothing unread."""
-    return min((fmean(gains) + min(gains)) / 2, 0.0)
-
-
 def read_passages(
     store: Store,
     indexes: Sequence[StreamIndex],
@@ -177,7 +173,11 @@ def read_passages(
     """The text of each candidate as the reranker reads it, as in training: who speaks, and above it the end of the turn
     before, unless that is filtered out. Of a long text it is the part that is nearest to the question's vector."""
     masks = [filter.mask(index, now) for index in indexes]
-    before = [_seq_before(indexes[each.stream], masks[each.stream], each.seq) for each in candidates]
+    before: list[int] = []  # the number of the turn before each, 0 where there is none that may be found
+    for candidate in candidates:
+        index = indexes[candidate.stream]
+        row = int(index.layout.before[index.row_of[candidate.seq]])
+        before.append(index.seqs[row] if row >= 0 and masks[candidate.stream][row] else 0)
     missing = [seq for seq in dict.fromkeys(before) if seq and seq not in records]
     known = {**records, **{record.seq: record for record in store.select(ItemQuery(seqs=missing))}}
     passages = []
@@ -188,12 +188,6 @@ def read_passages(
             text = f"{_spoken(earlier, ' '.join(earlier.content.split()[-WORDS_BEFORE:]))}\n{text}"
         passages.append(text)
     return passages
-
-
-def _seq_before(index: StreamIndex, mask: Bools, seq: int) -> int:
-    """The number of the turn before a turn, 0 where there is none that may be found."""
-    row = int(index.layout.before[index.row_of[seq]])
-    return index.seqs[row] if row >= 0 and mask[row] else 0
 
 
 def _nearest_part(record: Record, index: StreamIndex, vector: Floats | None) -> str:

@@ -20,7 +20,7 @@ from eunoe.model.arguments import ATOM_KINDS, utc_now
 from eunoe.model.atom import Record, SourcePlace, source_place
 from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.recall.query import QueryPlan, Synonyms, can_read, language_notes, plan_query, read_question, without_names
+from eunoe.recall.query import Synonyms, can_read, language_notes, plan_query, read_question, without_names
 from eunoe.recall.ranking import Candidate, find_candidates
 from eunoe.recall.recipes import RECIPES
 from eunoe.recall.request import Filter, RecallRequest
@@ -53,12 +53,6 @@ def floor_shift(indexes: Sequence[StreamIndex], query: str, now: float, synonyms
     question = read_question(query, languages, now)
     plans = [plan_query(question, index, synonyms) for index in indexes]
     is_named = any(plan.speakers for plan in plans)
-    unknown = _unknown_share(indexes, plans)
-    return log(items / LARGE_MEMORY_ITEMS) * (_UNKNOWN_WORDS * unknown - _KNOWN_QUESTION - _NAMED_SPEAKER * is_named)
-
-
-def _unknown_share(indexes: Sequence[StreamIndex], plans: Sequence[QueryPlan]) -> float:
-    """The share of the question's words that no item has, rare ones counting for more."""
     weights: dict[str, float] = {}
     known: dict[str, float] = {}
     for index, plan in zip(indexes, plans, strict=True):
@@ -67,7 +61,9 @@ def _unknown_share(indexes: Sequence[StreamIndex], plans: Sequence[QueryPlan]) -
             weights[group.label] = max(weights.get(group.label, 0.0), index.lexical.idf(group) * group.weight)
             known[group.label] = max(known.get(group.label, 0.0), match)
     total = sum(weights.values())
-    return 1 - sum(weights[label] * known[label] for label in weights) / total if total else 0.0
+    # The share of the question's words that no item has, rare ones counting for more.
+    unknown = 1 - sum(weights[label] * known[label] for label in weights) / total if total else 0.0
+    return log(items / LARGE_MEMORY_ITEMS) * (_UNKNOWN_WORDS * unknown - _KNOWN_QUESTION - _NAMED_SPEAKER * is_named)
 
 
 def shift(probability: float, log_odds: float) -> float:
@@ -125,7 +121,7 @@ class Searcher:
             indexes = [each.index for each in held]
             owners = {stream: scope for each in held for stream, scope in each.owners.items()}
             asked = [each.scope for each in held]
-            notes = self._notes(request, indexes)
+            notes = self._missing_notes(request, indexes)
             model, vector = _usable_vector(indexes, request, question)
             embedder = self.embedder.embedder
             synonyms = embedder if isinstance(embedder, Synonyms) else None
@@ -155,31 +151,35 @@ class Searcher:
         fault, read = None, 0
         try:  # no index is held while it reads
             candidates, read = self.reranker.rerank(request.query, candidates, passages, recipe.rerank)
-            notes += _budget_notes(read, len(passages), recipe.rerank.budget_ms)
+            if recipe.rerank.budget_ms is not None and read < len(passages):
+                within = f"within {recipe.rerank.budget_ms:,.0f} ms"
+                notes += (f"read by the reranker {within}: {read} of the {len(passages)} best",)
         except EunoeError as error:
             fault = error
             notes += (f"not read by the reranker: {error}",)
         hits = _limited(self._hits(asked, owners, candidates, fold, records), request)
         return SearchResult(hits, read > 0, fault, notes, cosines, rise)
 
-    def _notes(self, request: RecallRequest, indexes: Sequence[StreamIndex]) -> tuple[str, ...]:
+    def _missing_notes(self, request: RecallRequest, indexes: Sequence[StreamIndex]) -> tuple[str, ...]:
         """What the search has to do without."""
-        error = "" if request.recipe.method == "lexical" else self.embedder.error
-        notes: tuple[str, ...] = (f"searched without vectors: {error}",) if error else ()
-        notes += self._language_notes(request) if any(index.count for index in indexes) else ()
-        if self.embedder.replaced and request.recipe.method != "lexical":
-            notes += _outdated_notes(self.embedder.name, indexes)
-        return notes + _unfinished_notes(indexes)
+        notes, rows, embedder = list[str](), sum(index.count for index in indexes), self.embedder
+        if request.recipe.method != "lexical":
+            if embedder.error:
+                notes.append(f"searched without vectors: {embedder.error}")
+            elif rows and request.vector is None:
+                notes += language_notes(embedder.name, embedder.languages, request.query)
+            left = rows - sum(index.dense.count for index in indexes) if embedder.replaced else 0
+            if left:
+                model = embedder.name
+                notes.append(f"still to be re-embedded with {model}, and found by words alone: {left:,} of {rows:,}")
+        if unfinished := sum(len(index.unfinished) for index in indexes):
+            notes.append(f"huge texts still being indexed, of which only the beginnings were searched: {unfinished}")
+        return tuple(notes)
 
     def _damage_notes(self, streams: Iterable[int]) -> tuple[str, ...]:
         """What was found damaged, when the index was built or when the hits were read."""
         notes = tuple(damage_notes(damage for stream in streams for damage in self.store.noticed(stream)))
         return (*notes, _LOST_VECTORS) if self.store.lost_vectors else notes
-
-    def _language_notes(self, request: RecallRequest) -> tuple[str, ...]:
-        if request.recipe.method == "lexical" or request.vector is not None or self.embedder.error:
-            return ()
-        return language_notes(self.embedder.name, self.embedder.languages, request.query)
 
     def _prepare_vectors(self, scopes: Sequence[Scope], request: RecallRequest) -> QuestionVector | None:
         """Make the missing vectors of these scopes, and the question's. No index is held: embedders may be slow."""
@@ -207,6 +207,7 @@ class Searcher:
         fold: bool,
         records: Mapping[int, Record] | None = None,
     ) -> Iterator[Hit]:
+        """The hits, each thing once; with `fold`, a message in the place of the first memory that quotes it."""
         shown: dict[Hashable, Scope] = {}
         for start in range(0, len(candidates), _PAGE_SIZE):
             page = candidates[start : start + _PAGE_SIZE]
@@ -218,24 +219,15 @@ class Searcher:
                 if seq in known
             ]
             hits = [hit for scope, hit in found if len(owners) == 1 or _is_first(hit, scope, shown)]
-            yield from _fold_quotes(hits) if fold and len({hit.record.kind for hit in hits}) > 1 else hits
-
-
-def _outdated_notes(model: str, indexes: Sequence[StreamIndex]) -> tuple[str, ...]:
-    rows = sum(index.count for index in indexes)
-    left = rows - sum(index.dense.count for index in indexes)
-    return (f"still to be re-embedded with {model}, and found by words alone: {left:,} of {rows:,}",) if left else ()
-
-
-def _budget_notes(read: int, count: int, budget_ms: float | None) -> tuple[str, ...]:
-    if budget_ms is None or read == count:
-        return ()
-    return (f"read by the reranker within {budget_ms:,.0f} ms: {read} of the {count} best",)
-
-
-def _unfinished_notes(indexes: Sequence[StreamIndex]) -> tuple[str, ...]:
-    count = sum(len(index.unfinished) for index in indexes)
-    return (f"huge texts still being indexed, of which only the beginnings were searched: {count}",) if count else ()
+            if fold and len({hit.record.kind for hit in hits}) > 1:
+                messages = messages_by_place(hits)
+                folded: dict[int, Hit] = {}
+                for hit in hits:
+                    quoted = find_quoted(hit, messages)
+                    best = hit if quoted is None else Hit(quoted.record, quoted.scope, hit.score, hit.explain)
+                    folded.setdefault(best.record.seq, best)
+                hits = list(folded.values())
+            yield from hits
 
 
 def _part_cosines(
@@ -292,38 +284,23 @@ def _is_first(hit: Hit, asked: Scope, shown: dict[Hashable, Scope]) -> bool:
     return not asked.within or hit.kind == "message" or shown.setdefault(copy, hit.scope) == hit.scope
 
 
-def _fold_quotes(hits: Sequence[Hit]) -> list[Hit]:
-    """Each thing once: a message in the place of the first memory that quotes it."""
-    messages = messages_by_place(hits)
-    folded: dict[int, Hit] = {}
-    for hit in hits:
-        quoted = find_quoted(hit, messages)
-        shown = hit if quoted is None else Hit(quoted.record, quoted.scope, hit.score, hit.explain)
-        folded.setdefault(shown.record.seq, shown)
-    return list(folded.values())
-
-
 def messages_by_place(hits: Iterable[Hit]) -> dict[SourcePlace, Hit]:
     return {(hit.scope, hit.id): hit for hit in hits if hit.kind == "message"}
 
 
-def _spoken_words(hit: Hit) -> str:
-    return f"{hit.record.speaker} {hit.record.text}"
-
-
 def find_quoted(
-    hit: Hit, messages: Mapping[SourcePlace, Hit], words_of: Callable[[Hit], str] = _spoken_words
+    hit: Hit,
+    messages: Mapping[SourcePlace, Hit],
+    words_of: Callable[[Hit], str] = lambda message: f"{message.record.speaker} {message.record.text}",
 ) -> Hit | None:
     """The one of these messages whose words an atom repeats, and which it names as a source."""
     for name in hit.record.sources if messages else ():
         message = messages.get(source_place(name, hit.scope))
-        if message is not None and _words(hit.record.text) <= _words(words_of(message)):
-            return message
+        if message is not None:
+            said = set(_WORD.findall(words_of(message).casefold()))
+            if said.issuperset(_WORD.findall(hit.record.text.casefold())):
+                return message
     return None
-
-
-def _words(text: str) -> set[str]:
-    return set(_WORD.findall(text.casefold()))
 
 
 _MAX_SIMILAR: Final = 5
@@ -339,7 +316,12 @@ def find_similar_atoms(
     with searcher.indexes.borrow([scope]) as held:
         index = held[0].index if held else None
         found = {text: _nearest(index, vector) for text, vector in vectors.items()}
-    return {text: _find_by_words(searcher, scope, text) if near is None else near for text, near in found.items()}
+    only_atoms, recipe, now = Filter(kinds=frozenset(ATOM_KINDS)), RECIPES["lexical"], utc_now().timestamp()
+    for text, near in found.items():
+        if near is None:
+            request = RecallRequest(text, only_atoms, recipe, now, _MAX_SIMILAR)
+            found[text] = {hit.id: 0.0 for hit in searcher.search([scope], request).hits}
+    return {text: near or {} for text, near in found.items()}
 
 
 def _nearest(index: StreamIndex | None, vector: Floats | None) -> SimilarAtoms | None:
@@ -353,11 +335,3 @@ def _nearest(index: StreamIndex | None, vector: Floats | None) -> SimilarAtoms |
     rows = np.flatnonzero(index.open & np.isin(index.columns["kind"], codes))
     best = rows[np.argsort(-cosines[rows], kind="stable")[:_MAX_SIMILAR]]
     return {index.ids[row]: float(cosines[row]) for row in best.tolist()}
-
-
-def _find_by_words(searcher: Searcher, scope: Scope, text: str) -> SimilarAtoms:
-    only_atoms = Filter(kinds=frozenset(ATOM_KINDS))
-    request = RecallRequest(
-        text, only_atoms, RECIPES["lexical"], utc_now().timestamp(), _MAX_SIMILAR, tokens=None, vector=None
-    )
-    return {hit.id: 0.0 for hit in searcher.search([scope], request).hits}

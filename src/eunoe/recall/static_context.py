@@ -14,7 +14,7 @@ from eunoe.model.arguments import ATOM_KINDS, INSTRUCTION, MemoryType
 from eunoe.model.atom import Record, source_place
 from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
-from eunoe.model.stream import Revision, Target
+from eunoe.model.stream import Target
 from eunoe.recall.audience import Audience, layer_of
 from eunoe.recall.rendering import Fragment, Note, Path, Sentences, Style, TextBuilder
 from eunoe.records.revisions import current_revision, unabsorbed, unabsorbed_count
@@ -78,26 +78,20 @@ def _read_section(
         valid = (record for record in wanted if record.valid_to is None or record.valid_to > now)
         return tuple(note_of(record, target.scope, visible) for record in valid)
 
-    revision = _readable_revision(store, stream)
+    try:
+        revision = current_revision(store, stream)
+    except DamagedStoreError:  # the notes of the context say so, and the rest is there
+        revision = None
+    told = [*waiting, *facts, *instructions] if revision else ()
     return StreamSection(
         layer=layer_of(target, conversation),
         name=target.scope.pairs.get(settings.owner[-1]) or target.scope.text,
         summary=revision.text.strip() if revision else "",
         observations=notes(waiting),
         facts=notes(reversed(facts)),
-        superseded=_superseded_statements(store, stream, [*waiting, *facts, *instructions])
-        if revision
-        else frozenset(),
+        superseded=_superseded_statements(store, stream, told),
         instructions=notes(reversed(instructions), is_standing=True),
     )
-
-
-def _readable_revision(store: Store, stream: StreamState) -> Revision | None:
-    """The summary, unless it is damaged: the notes of the context say so, and the rest is there."""
-    try:
-        return current_revision(store, stream)
-    except DamagedStoreError:
-        return None
 
 
 def _superseded_statements(store: Store, stream: StreamState, records: Sequence[Record]) -> frozenset[str]:
@@ -131,24 +125,19 @@ def _latest_unabsorbed(store: Store, stream: StreamState, most: int) -> list[Rec
 
 def note_of(record: Record, scope: Scope, visible: frozenset[Scope]) -> Note:
     """A record as a context shows it; of its sources only those in visible scopes are named."""
+    named = (record.id,) if record.kind == "message" else record.sources
+    places = [source_place(name, scope) for name in named] if visible else ()
     return Note(
         text=record.text,
         when=record.happened,
         kind=record.kind,
-        sources=tuple(_visible_sources(record, scope, visible)) if visible else (),
+        sources=tuple(id for place, id in places if place in visible),
         pinned=record.pinned,
         until=record.valid_to,
         seq=record.seq,
         label=record.label,
         rests_on=tuple(source_place(name, scope) for name in record.sources),
     )
-
-
-def _visible_sources(record: Record, scope: Scope, visible: frozenset[Scope]) -> Iterator[str]:
-    for name in (record.id,) if record.kind == "message" else record.sources:
-        place, id = source_place(name, scope)
-        if place in visible:
-            yield id
 
 
 class Leftover(NamedTuple):
@@ -282,22 +271,41 @@ def render_static(
 ) -> StaticContext:
     """The static context within its share of the budget, and what found no room."""
     streams = _each_once(streams)
+    paths = {
+        (number, section): style.path(stream.layer, number, stream.name, section)
+        for number, stream in enumerate(streams)
+        for section in (INSTRUCTIONS, SUMMARY, OBSERVATIONS, FACTS)
+    }
     builder = TextBuilder(style.room_left("", room), style.root.separator)
-    paths = _paths(style, streams)
     if _add_all(style, builder, paths, streams, now):
-        return _static_context(builder, streams, [part.summary for part in streams], all_notes(streams), ())
+        return _static_context(builder, streams, [part.summary for part in streams], _all_notes(streams), [])
     builder = TextBuilder(style.room_left("", room), style.root.separator)
     kept: list[_Entry] = []
     left: list[_Entry] = []
     for entry in _by_worth(streams, value_of):
-        (kept if _add(style, builder, paths, entry, now) else left).append(entry)
-    summaries = [_cut_summary(stream.summary, number, kept) for number, stream in enumerate(streams)]
-    for number, text in enumerate(summaries):
-        if text:
-            builder.place(Fragment(paths[number, SUMMARY], 0, style.summary(text)))
-    notes = [entry.note for entry in kept if entry.note]
-    rest = _leftovers(style, left, now, _LEFTOVER_SHARE * (room or 0.0))
-    return _static_context(builder, streams, summaries, notes, rest)
+        path = paths[entry.stream, entry.section]
+        if entry.note:
+            fits = builder.add(Fragment(path, entry.note.seq, style.note(entry.note, now)))
+        else:
+            text = f"{entry.heading}:\n- {entry.text}" if entry.heading else entry.text
+            fits = builder.reserve(path, text_width(style.summary(text)) + _GAP_WIDTH)
+        (kept if fits else left).append(entry)
+    summaries = []
+    for number, stream in enumerate(streams):
+        places = {entry.place for entry in kept if entry.note is None and entry.stream == number}
+        # The parts that were kept, in their order, and a mark wherever some were left out.
+        summaries.append(_join_parts(stream.summary, places, _GAP) if places else "")
+        if places:
+            builder.place(Fragment(paths[number, SUMMARY], 0, style.summary(summaries[-1])))
+    rest: list[Leftover] = []
+    width = _LEFTOVER_SHARE * (room or 0.0)
+    for entry in left:  # as much of it as could ever find room
+        text = style.note(entry.note, now) if entry.note else style.line(entry.text)
+        rest.append(Leftover(text, entry.said, entry.note))
+        width -= text_width(text)
+        if width < 0:
+            break
+    return _static_context(builder, streams, summaries, [entry.note for entry in kept if entry.note], rest)
 
 
 def _each_once(streams: Sequence[StreamSection]) -> list[StreamSection]:
@@ -329,7 +337,7 @@ def _each_once(streams: Sequence[StreamSection]) -> list[StreamSection]:
     ]
 
 
-def all_notes(streams: Iterable[StreamSection]) -> list[Note]:
+def _all_notes(streams: Iterable[StreamSection]) -> list[Note]:
     return [note for stream in streams for note in stream.notes]
 
 
@@ -338,7 +346,7 @@ def _static_context(
     streams: Sequence[StreamSection],
     summaries: Iterable[str],
     notes: Sequence[Note],
-    rest: tuple[Leftover, ...],
+    rest: Sequence[Leftover],
 ) -> StaticContext:
     said = Sentences()
     for text in [*(line.text for each in summaries for line in _summary_lines(each)), *(note.text for note in notes)]:
@@ -348,18 +356,10 @@ def _static_context(
         seqs=frozenset(note.seq for note in notes),
         sentences=said.keys(),
         # What is left out may find room in another part, and ends there too.
-        until=min((note.until for note in all_notes(streams) if note.until), default=None),
+        until=min((note.until for note in _all_notes(streams) if note.until), default=None),
         notes=tuple(notes),
-        rest=rest,
+        rest=tuple(rest),
     )
-
-
-def _paths(style: Style, streams: Sequence[StreamSection]) -> dict[tuple[int, int], Path]:
-    return {
-        (number, section): style.path(stream.layer, number, stream.name, section)
-        for number, stream in enumerate(streams)
-        for section in (INSTRUCTIONS, SUMMARY, OBSERVATIONS, FACTS)
-    }
 
 
 def _add_all(
@@ -379,17 +379,15 @@ def _add_all(
     return True
 
 
-def _add(style: Style, builder: TextBuilder, paths: dict[tuple[int, int], Path], entry: _Entry, now: datetime) -> bool:
-    path = paths[entry.stream, entry.section]
-    if entry.note:
-        return builder.add(Fragment(path, entry.note.seq, style.note(entry.note, now)))
-    text = f"{entry.heading}:\n- {entry.text}" if entry.heading else entry.text
-    return builder.reserve(path, text_width(style.summary(text)) + _GAP_WIDTH)
-
-
 def _by_worth(streams: Sequence[StreamSection], value_of: ValueOf) -> list[_Entry]:
     """All that the streams have: instructions and what is pinned, then by turns the most valuable and the newest."""
-    newest = sorted(_entries(streams), key=lambda entry: (entry.section, -entry.number))
+    newest: list[_Entry] = []
+    for number, stream in enumerate(streams):
+        for place, line in enumerate(_summary_lines(stream.summary)):
+            text = str(line).removeprefix("- ") if line.subject else str(line)
+            newest.append(_Entry(number, SUMMARY, text, None, place, line))
+        newest += [_Entry(number, section, note.text, note) for section, note in _noted(stream)]
+    newest.sort(key=lambda entry: (entry.section, -entry.number))
     newest.sort(key=lambda entry: entry.date, reverse=True)
     dated = [entry for entry in newest if entry.date]
     # What has no date is prose: of it the first matters most.
@@ -404,15 +402,6 @@ def _by_worth(streams: Sequence[StreamSection], value_of: ValueOf) -> list[_Entr
 
 def _is_standing(note: Note | None) -> bool:
     return note is not None and (note.pinned or note.label == INSTRUCTION)
-
-
-def _entries(streams: Sequence[StreamSection]) -> Iterator[_Entry]:
-    for number, stream in enumerate(streams):
-        for place, line in enumerate(_summary_lines(stream.summary)):
-            text = str(line).removeprefix("- ") if line.subject else str(line)
-            yield _Entry(number, SUMMARY, text, None, place, line)
-        for section, note in _noted(stream):
-            yield _Entry(number, section, note.text, note)
 
 
 def _noted(stream: StreamSection) -> Iterator[tuple[int, Note]]:
@@ -443,12 +432,6 @@ def _new_summary(stream: StreamSection, known: Sentences) -> str:
     return stream.summary if len(new) == len(lines) else _join_parts(stream.summary, new, "")
 
 
-def _cut_summary(summary: str, stream: int, kept: Iterable[_Entry]) -> str:
-    """The parts of a stream's summary that were kept, in their order, and a mark wherever some were left out."""
-    places = {entry.place for entry in kept if entry.note is None and entry.stream == stream}
-    return _join_parts(summary, places, _GAP) if places else ""
-
-
 def _join_parts(summary: str, kept: set[int], gap: str) -> str:
     """Parts of a summary, each below its heading."""
     text, last, last_heading = "", 0, ""
@@ -462,18 +445,6 @@ def _join_parts(summary: str, kept: set[int], gap: str) -> str:
         text += ("" if not text else " " if line.number == last else "\n") + shown
         last = line.number
     return text
-
-
-def _leftovers(style: Style, left: Iterable[_Entry], now: datetime, width: float) -> tuple[Leftover, ...]:
-    """As much of what is left as could ever find room."""
-    rest: list[Leftover] = []
-    for entry in left:
-        text = style.note(entry.note, now) if entry.note else style.line(entry.text)
-        rest.append(Leftover(text, entry.said, entry.note))
-        width -= text_width(text)
-        if width < 0:
-            break
-    return tuple(rest)
 
 
 def render_rest(style: Style, room: float, static: StaticContext, hits: Sequence[Hit], said: Sentences) -> str:

@@ -23,7 +23,7 @@ from eunoe.model.arguments import to_micros, utc_now
 from eunoe.server.audit import Audit, AuditTrail, Via
 from eunoe.server.config import Addresses
 from eunoe.server.keys import OWNER, Key, Keys
-from eunoe.server.oauth import ACCESS_PREFIX, Grants
+from eunoe.server.oauth import ACCESS_PREFIX, OAuth
 from eunoe.server.state import ServerState
 
 _MINUTE: Final = 60.0
@@ -212,7 +212,7 @@ class Access:
         sessions: Sessions,
         audit: Audit,
         owner_token: str,
-        grants: Grants | None = None,
+        oauth: OAuth | None = None,
         copies: Callable[[Change], None] | None = None,
     ) -> None:
         self._memory = memory
@@ -220,14 +220,14 @@ class Access:
         self._sessions = sessions
         self._audit = audit
         self._owner_token = owner_token.encode()
-        self._grants = grants
+        self._oauth = oauth
         self._copies = copies
         self._memories: dict[tuple[str, ...], tuple[Key, AsyncMemory]] = {}
 
     def find_caller(self, token: str, attempt: Attempt = _NOWHERE) -> Caller | None:
         """The caller with a key, or with an access token that is meant for the path."""
-        if self._grants and token.startswith(ACCESS_PREFIX):
-            granted = self._grants.find_key(token, attempt.path)
+        if self._oauth and token.startswith(ACCESS_PREFIX):
+            granted = self._oauth.find_key(token, attempt.path)
             return self._caller(granted, "oauth", attempt) if granted else None
         key = self._keys.verify(token)
         if hmac.compare_digest(token.encode(errors="replace"), self._owner_token) and attempt.is_local:

@@ -14,7 +14,7 @@ from eunoe import __version__
 from eunoe.errors import EunoeError
 from eunoe.server import administration, chat, comparison, inspector, mem0, oauth_pages, projects, verbs
 from eunoe.server.access import LoginError
-from eunoe.server.mcp.server import create_mcp_app
+from eunoe.server.mcp.server import McpApp
 from eunoe.server.middleware import add_middleware, refusal
 from eunoe.server.openapi import describe, operation_id
 from eunoe.server.problems import HTTP_CODES, problem, problem_of
@@ -23,7 +23,7 @@ from eunoe.server.services import Services
 
 def create_app(services: Services) -> FastAPI:
     """The server's ASGI application. It closes the services when it stops."""
-    mcp = create_mcp_app(secret=services.owner_token.encode(), max_body_bytes=services.config.max_body_bytes)
+    mcp = McpApp(secret=services.owner_token.encode(), max_body_bytes=services.config.max_body_bytes)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -54,8 +54,7 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(mem0.router, prefix="/compat/mem0")
     app.router.routes.extend(mcp.routes)
     inspector.install(app)
-    app.include_router(oauth_pages.router_metadata)
-    app.include_router(oauth_pages.router)
+    app.router.routes.extend(oauth_pages.oauth_routes(services))
     add_middleware(app, services)
     app.add_exception_handler(LoginError, _tell_login_error)
     app.add_exception_handler(EunoeError, _tell_error)

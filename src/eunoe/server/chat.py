@@ -18,18 +18,18 @@ from starlette.background import BackgroundTask
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from eunoe.apps.discussion.scope import take_tag
-from eunoe.apps.discussion.stateless import message_text
+from eunoe.apps.discussion.texts import message_text
 from eunoe.apps.discussion.workflow import Environment, Workflow, run_workflow
-from eunoe.apps.discussion.workflow.chat import read_messages
 from eunoe.apps.discussion.workflow.document import WorkflowFolder
 from eunoe.apps.discussion.workflow.models import ModelMap
-from eunoe.apps.discussion.workflow.runner import WorkflowResult
+from eunoe.apps.discussion.workflow.run import WorkflowResult
+from eunoe.apps.discussion.workflow.texts import read_messages
 from eunoe.errors import AccessError, EunoeError, InputError, LlmError, NotFoundError, ScopeError, WorkflowError
 from eunoe.llm import load_llm
 from eunoe.llm.remote import OpenAILlm
 from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
-from eunoe.net.endpoint import EndpointError
+from eunoe.net.http import HttpError
 from eunoe.net.local_server import default_scope
 from eunoe.server.access import Caller
 from eunoe.server.common import CallerParam, ServicesParam
@@ -144,7 +144,7 @@ async def complete_chat(
     body["messages"] = await chat.with_context()
     try:
         answer = await _wait_for(upstream.open, body)
-    except EndpointError as error:
+    except HttpError as error:
         if not error.status:
             raise LlmError(str(error)) from error
         return _refusal(error)
@@ -209,7 +209,7 @@ def _find_upstream(config: ServerConfig) -> OpenAILlm:
     return llm
 
 
-def _refusal(error: EndpointError) -> Response:
+def _refusal(error: HttpError) -> Response:
     """What the upstream answered, as it answered it."""
     kind = "application/json" if error.refusal.lstrip().startswith("{") else "text/plain"
     wait = {"Retry-After": str(int(error.retry_after))} if error.retry_after else None

@@ -93,7 +93,7 @@ class Addresses:
         if self._public_host:
             self._hosts.add(self._public_host)
         self._named_hosts = frozenset(name.lower() for name in config.allowed_hosts)
-        self._named_origins = frozenset(map(_check_origin, config.origins))
+        self.named_origins = frozenset(map(_check_origin, config.origins))
 
     @property
     def public_url(self) -> str:
@@ -121,7 +121,7 @@ class Addresses:
 
     def is_named_origin(self, origin: str) -> bool:
         """Whether pages of a foreign origin may call, because somebody said so."""
-        return origin in self._named_origins
+        return origin in self.named_origins
 
     def is_secure(self, host: str) -> bool:
         """Whether callers reach this host by https, as far as this server knows."""

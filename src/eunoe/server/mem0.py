@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from eunoe.errors import NotFoundError
 from eunoe.hosts.mem0 import Memory, MemoryNotFoundError
-from eunoe.hosts.mem0.exceptions import OwnerMissingError
+from eunoe.hosts.mem0.arguments import OwnerMissingError
 from eunoe.server.access import Caller
 from eunoe.server.common import CallerParam, IdParam, reply
 from eunoe.server.problems import problem

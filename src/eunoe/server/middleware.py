@@ -1,4 +1,4 @@
-"""The order in which a request passes everything that stands before the routes."""
+"""What every request passes on its way in, from the outermost to the innermost."""
 
 from __future__ import annotations
 
@@ -6,105 +6,25 @@ import asyncio
 import logging
 import math
 import secrets
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from time import perf_counter
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eunoe.errors import AccessError, EunoeError, InputError
 from eunoe.server.access import Allowance, Attempt, Caller, LoginError, RateLimit, find_session_id
 from eunoe.server.audit import AuditOutcome
 from eunoe.server.config import Addresses
-from eunoe.server.observation import FIELDS, REQUEST_LOGGER, Metrics, RequestSpan, Tracing
+from eunoe.server.observation import FIELDS, REQUEST_LOGGER, Metrics, Tracing
 from eunoe.server.problems import ProblemResponse, problem, problem_of
 from eunoe.server.services import Services
-
-
-class RequestIdMiddleware:
-    """Puts a new id into the request's state and into the reply. One that a caller sends is not taken over."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return await self._app(scope, receive, send)
-        id = secrets.token_hex(8)
-        scope.setdefault("state", {})["request_id"] = id
-
-        async def send_with_id(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)["X-Request-ID"] = id
-            await send(message)
-
-        return await self._app(scope, receive, send_with_id)
-
-
-_UNMATCHED = "unmatched"
-"""The operation of requests to no route: their paths are anybody's words."""
-_log = logging.getLogger(REQUEST_LOGGER)
-
-
-class ObservationMiddleware:
-    """Stands outside all that may answer, so that it sees every reply."""
-
-    def __init__(self, app: ASGIApp, metrics: Metrics, tracing: Tracing | None = None) -> None:
-        self._app = app
-        self._metrics = metrics
-        self._tracing = tracing
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return await self._app(scope, receive, send)
-        status = 500
-
-        async def send_noted(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        began = perf_counter()
-        self._metrics.in_flight.inc()
-        with self._span(scope) as span:
-            try:
-                await self._app(scope, receive, send_noted)
-            finally:
-                self._metrics.in_flight.dec()
-                self._note(scope, status, perf_counter() - began)
-                if span:
-                    span.end(_operation(scope), status)
-
-    def _span(self, scope: Scope) -> AbstractContextManager[RequestSpan | None]:
-        return self._tracing.request(scope) if self._tracing else nullcontext()
-
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        operation, method = _operation(scope), scope["method"]
-        self._metrics.note_request(operation, status, seconds)
-        if _log.isEnabledFor(logging.INFO):
-            caller: Any = scope["state"].get("caller")
-            fields = {
-                "method": method if method.isalpha() else "other",
-                "operation": operation,
-                "status": status,
-                "ms": round(seconds * 1000, 1),
-                "key": caller.key.id if caller else "",
-                "request_id": scope["state"].get("request_id", ""),
-            }
-            _log.info("request", extra={FIELDS: fields})
-
-
-def _operation(scope: Scope) -> str:
-    """The name of what was asked for. The path itself may hold ids."""
-    return getattr(scope.get("route"), "name", None) or _UNMATCHED
-
 
 CONTENT_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -115,76 +35,84 @@ _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""A route may set its own value of one."""
+"""What browsers are told: run no foreign script, guess no type, keep nothing. A route may set its own value of one."""
 _HSTS: Final = "max-age=31536000"
+_UNMATCHED: Final = "unmatched"
+"""The operation of requests to no route: their paths are anybody's words."""
+_request_log = logging.getLogger(REQUEST_LOGGER)
+_log = logging.getLogger("eunoe.server")
 
 
-class SecurityHeadersMiddleware:
-    """Adds the headers to every reply, errors included."""
+class EnvelopeMiddleware:
+    """Gives each request an id, each reply its headers, answers for faults of ours, and tells of all that happens.
 
-    def __init__(self, app: ASGIApp, addresses: Addresses) -> None:
+    An id that a caller sends is not taken over.
+    """
+
+    def __init__(self, app: ASGIApp, addresses: Addresses, metrics: Metrics, tracing: Tracing | None = None) -> None:
         self._app = app
         self._addresses = addresses
+        self._metrics = metrics
+        self._tracing = tracing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        is_secure = self._addresses.is_secure(Headers(scope=scope).get("host", ""))
+        sent, id, status = Headers(scope=scope), secrets.token_hex(8), 0
+        scope.setdefault("state", {})["request_id"] = id
+        is_secure = self._addresses.is_secure(sent.get("host", ""))
+        is_shared = self._addresses.is_named_origin(sent.get("origin", ""))
 
-        async def send_with_headers(message: Message) -> None:
+        async def send_on(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
+                status = message["status"]
                 headers = MutableHeaders(scope=message)
+                headers["X-Request-ID"] = id
+                headers["Cross-Origin-Resource-Policy"] = "cross-origin" if is_shared else "same-origin"
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
                 if is_secure:
                     headers.setdefault("Strict-Transport-Security", _HSTS)
             await send(message)
 
-        return await self._app(scope, receive, send_with_headers)
+        began = perf_counter()
+        self._metrics.in_flight.inc()
+        with self._tracing.request(scope) if self._tracing else nullcontext() as span:
+            try:
+                await self._app(scope, receive, send_on)
+            except Exception as error:
+                _log.error("%s %s failed: %s", scope["method"], scope["path"], type(error).__name__, exc_info=error)
+                if status:
+                    raise  # the reply breaks off: the client must not take it for whole
+                await problem(500, "fault", "the server failed; its log says where")(scope, receive, send_on)
+            finally:
+                self._metrics.in_flight.dec()
+                # The path itself may hold ids.
+                operation = getattr(scope.get("route"), "name", None) or _UNMATCHED
+                self._note(scope, operation, status or 500, perf_counter() - began)
+                if span:
+                    span.end(operation, status or 500)
 
-
-_log_fault = logging.getLogger("eunoe.server")
-
-
-class FaultMiddleware:
-    """Answers with 500 where the application raised an error that nobody expected."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return await self._app(scope, receive, send)
-        is_started = False
-
-        async def watched_send(message: Message) -> None:
-            nonlocal is_started
-            is_started = is_started or message["type"] == "http.response.start"
-            await send(message)
-
-        try:
-            await self._app(scope, receive, watched_send)
-        except Exception as error:
-            _log_fault.error("%s %s failed: %s", scope["method"], scope["path"], type(error).__name__, exc_info=error)
-            if is_started:
-                raise  # the reply breaks off: the client must not take it for whole
-            await problem(500, "fault", "the server failed; its log says where")(scope, receive, send)
+    def _note(self, scope: Scope, operation: str, status: int, seconds: float) -> None:
+        self._metrics.note_request(operation, status, seconds)
+        if _request_log.isEnabledFor(logging.INFO):
+            caller, method = scope["state"].get("caller"), scope["method"]
+            fields = {
+                "method": method if method.isalpha() else "other",
+                "operation": operation,
+                "status": status,
+                "ms": round(seconds * 1000, 1),
+                "key": caller.key.id if caller else "",
+                "request_id": scope["state"]["request_id"],
+            }
+            _request_log.info("request", extra={FIELDS: fields})
 
 
 _SINGLE_HEADERS: Final = (b"host", b"origin", b"authorization", b"x-api-key", b"cookie", b"sec-fetch-site")
 """Two of them would leave it open which one counts."""
-_CORS_METHODS: Final = "GET, POST, PUT, PATCH, DELETE"
-_CORS_REQUEST_HEADERS: Final = (
-    "Authorization, X-API-Key, Content-Type, Idempotency-Key, Last-Event-ID, MCP-Protocol-Version, Mcp-Session-Id, "
-    "Mcp-Method, Mcp-Name"
-)
-_CORS_REPLY_HEADERS: Final = (
-    "X-Request-ID, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, WWW-Authenticate, Mcp-Session-Id"
-)
-_PREFLIGHT_SECONDS: Final = 600
 
 
 class AddressMiddleware:
@@ -195,18 +123,8 @@ class AddressMiddleware:
         self._addresses = addresses
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return await self._app(scope, receive, send)
-        headers = Headers(scope=scope)
-        refusal = self._refusal(headers)
-        if refusal:
-            return await refusal(scope, receive, send)
-        origin = headers.get("origin", "")
-        if not self._addresses.is_named_origin(origin):
-            return await self._app(scope, receive, send)
-        if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
-            return await _preflight(origin)(scope, receive, send)
-        return await self._app(scope, receive, _with_cors(send, origin))
+        refusal = self._refusal(Headers(scope=scope)) if scope["type"] == "http" else None
+        return await (refusal or self._app)(scope, receive, send)
 
     def _refusal(self, headers: Headers) -> ProblemResponse | None:
         names = [name for name, _ in headers.raw]
@@ -220,33 +138,6 @@ class AddressMiddleware:
             return None
         hint = "Name the page's origin with --origin if it may call."
         return problem(403, "foreign_origin", "pages of this origin may not call", hint=hint)
-
-
-def _preflight(origin: str) -> Response:
-    headers = {
-        "Access-Control-Allow-Origin": origin,
-        "Access-Control-Allow-Methods": _CORS_METHODS,
-        "Access-Control-Allow-Headers": _CORS_REQUEST_HEADERS,
-        "Access-Control-Allow-Private-Network": "true",
-        "Access-Control-Max-Age": str(_PREFLIGHT_SECONDS),
-        "Vary": "Origin",
-    }
-    return Response(status_code=204, headers=headers)
-
-
-def _with_cors(send: Send, origin: str) -> Send:
-    """Cookies are not allowed along: a page of another origin shows a key of its own."""
-
-    async def send_with_cors(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            headers["Access-Control-Allow-Origin"] = origin
-            headers["Access-Control-Expose-Headers"] = _CORS_REPLY_HEADERS
-            headers["Cross-Origin-Resource-Policy"] = "cross-origin"
-            headers.add_vary_header("Origin")
-        await send(message)
-
-    return send_with_cors
 
 
 class PathSegmentsMiddleware:
@@ -384,56 +275,21 @@ def _detail(most: int) -> str:
     return f"the body is longer than {most:,} bytes: send it in parts"
 
 
-class RateLimitMiddleware:
-    """Stands behind the authentication. Without a limit it lets everything pass."""
-
-    def __init__(self, app: ASGIApp, per_minute: int) -> None:
-        self._app = app
-        self._limit = RateLimit(per_minute) if per_minute else None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        caller = scope.get("state", {}).get("caller")
-        if caller is None or self._limit is None:
-            return await self._app(scope, receive, send)
-        allowance = self._limit.take(caller.key.id)
-        if allowance.wait:
-            return await too_many(allowance)(scope, receive, send)
-
-        async def send_with_limit(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(_headers(allowance))
-            await send(message)
-
-        return await self._app(scope, receive, send_with_limit)
-
-
-def too_many(allowance: Allowance) -> ProblemResponse:
-    seconds = math.ceil(allowance.wait)
-    headers = {**_headers(allowance), "Retry-After": str(seconds)}
-    return problem(429, "rate_limit", "too many requests", hint=f"Try again in {seconds} s.", headers=headers)
-
-
-def _headers(allowance: Allowance) -> dict[str, str]:
-    return {
-        "RateLimit-Limit": str(allowance.limit),
-        "RateLimit-Remaining": str(allowance.remaining),
-        "RateLimit-Reset": str(math.ceil(allowance.wait)),
-    }
-
-
 _PUBLIC_PATHS: Final = frozenset({"/", "/healthz", "/readyz", "/v1/identity", "/favicon.ico"})
 _PUBLIC_PREFIXES: Final = ("/static/", "/oauth/", "/.well-known/")
 _SCHEMES: Final = ("bearer", "token")
 """The second is what clients of mem0 send."""
-_READ_METHODS: Final = frozenset({"GET", "HEAD"})
+_READ_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class AuthenticationMiddleware:
-    """Puts the caller into the request's state, or refuses the request."""
+    """Puts the caller into the request's state, or refuses the request. A key may ask only so often."""
 
     def __init__(self, app: ASGIApp, services: Services) -> None:
         self._app = app
         self._services = services
+        per_minute = services.config.requests_per_minute
+        self._limit = RateLimit(per_minute) if per_minute else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or is_public(scope["path"], scope["method"]):
@@ -443,7 +299,18 @@ class AuthenticationMiddleware:
         except EunoeError as error:
             return await refusal(error, self._services.addresses, scope["path"])(scope, receive, send)
         scope.setdefault("state", {}).update(caller=caller, is_valid=lambda: self._is_valid(scope))
-        return await self._app(scope, receive, send)
+        if self._limit is None:
+            return await self._app(scope, receive, send)
+        allowance = self._limit.take(caller.key.id)
+        if allowance.wait:
+            return await too_many(allowance)(scope, receive, send)
+
+        async def send_with_limit(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(_limit_headers(allowance))
+            await send(message)
+
+        return await self._app(scope, receive, send_with_limit)
 
     def _is_valid(self, scope: Scope) -> bool:
         """Whether the request would be let in now: a long reply asks this again and again."""
@@ -508,7 +375,20 @@ def _find_token(headers: Headers) -> str:
     return token or other
 
 
-_READ_METHODS_AUDIT: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+def too_many(allowance: Allowance) -> ProblemResponse:
+    seconds = math.ceil(allowance.wait)
+    headers = {**_limit_headers(allowance), "Retry-After": str(seconds)}
+    return problem(429, "rate_limit", "too many requests", hint=f"Try again in {seconds} s.", headers=headers)
+
+
+def _limit_headers(allowance: Allowance) -> dict[str, str]:
+    return {
+        "RateLimit-Limit": str(allowance.limit),
+        "RateLimit-Remaining": str(allowance.remaining),
+        "RateLimit-Reset": str(math.ceil(allowance.wait)),
+    }
+
+
 _READ_OPERATIONS: Final = frozenset(
     {
         *("recall", "get_context", "look_up", "get_memories", "list_by_files", "get_access_counts"),
@@ -528,7 +408,7 @@ class AuditMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller: Caller | None = scope.get("state", {}).get("caller")
-        if caller is None or scope["method"] in _READ_METHODS_AUDIT or scope["path"].startswith(_READ_PATHS):
+        if caller is None or scope["method"] in _READ_METHODS or scope["path"].startswith(_READ_PATHS):
             return await self._app(scope, receive, send)
         is_noted = False
 
@@ -565,7 +445,6 @@ def add_middleware(app: FastAPI, services: Services) -> None:
     """From the innermost to the outermost, which sees a request first."""
     config, addresses = services.config, services.addresses
     app.add_middleware(AuditMiddleware)
-    app.add_middleware(RateLimitMiddleware, per_minute=config.requests_per_minute)
     app.add_middleware(AuthenticationMiddleware, services=services)
     app.add_middleware(
         BodyLimitMiddleware,
@@ -573,8 +452,20 @@ def add_middleware(app: FastAPI, services: Services) -> None:
         max_import_bytes=config.max_import_bytes,
     )
     app.add_middleware(PathSegmentsMiddleware)
+    if config.origins:  # without cookies: a page of another origin shows a key of its own
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=addresses.named_origins,
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=[
+                *("Authorization", "X-API-Key", "Idempotency-Key", "Last-Event-ID"),
+                *("MCP-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name"),
+            ],
+            allow_private_network=True,
+            expose_headers=[
+                *("X-Request-ID", "Retry-After", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"),
+                *("WWW-Authenticate", "Mcp-Session-Id"),
+            ],
+        )
     app.add_middleware(AddressMiddleware, addresses=addresses)
-    app.add_middleware(FaultMiddleware)
-    app.add_middleware(SecurityHeadersMiddleware, addresses=addresses)
-    app.add_middleware(ObservationMiddleware, metrics=services.metrics, tracing=services.tracing)
-    app.add_middleware(RequestIdMiddleware)
+    app.add_middleware(EnvelopeMiddleware, addresses=addresses, metrics=services.metrics, tracing=services.tracing)

@@ -1,34 +1,36 @@
-"""How clients find their way: the documents of RFC 8414 and RFC 9728."""
+"""The routes of OAuth: those of clients are the MCP SDK's, the pages of a person run no script."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable
 from dataclasses import replace
 from html import escape
-from typing import Annotated, Any, Final
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from typing import Any, Final
+from urllib.parse import urlsplit
 
-from fastapi import APIRouter, Depends, Request
+from mcp.server.auth.handlers.authorize import AuthorizationHandler
+from mcp.server.auth.handlers.register import RegistrationHandler
+from mcp.server.auth.handlers.token import TokenHandler
+from mcp.server.auth.middleware.client_auth import ClientAuthenticator
+from mcp.server.auth.provider import construct_redirect_uri
+from mcp.server.auth.settings import ClientRegistrationOptions
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
 
+from eunoe.errors import InputError
 from eunoe.model.arguments import Right
 from eunoe.server.access import LoginError
 from eunoe.server.audit import AuditTrail
-from eunoe.server.common import ServicesParam
 from eunoe.server.keys import Key
 from eunoe.server.middleware import attempt_of, too_many
 from eunoe.server.oauth import (
-    ACCESS_SECONDS,
+    RESOURCES,
     RIGHTS,
     AuthorizationRequest,
     OAuth,
-    OAuthError,
-    Tokens,
-    find_client,
-    read_request,
-    read_rights,
 )
-from eunoe.server.problems import problem
 from eunoe.server.services import Services
 
 _PAGE: Final = """<!doctype html>
@@ -81,13 +83,163 @@ _RIGHT_WORDS: Final[dict[Right, str]] = {
 }
 
 
-def login_page(request: AuthorizationRequest, sealed: str, error: str = "") -> HTMLResponse:
+def oauth_routes(services: Services) -> list[Route]:
+    """The routes of OAuth; none where it is off."""
+    if services.oauth is None:
+        return []
+    routes = _Routes(services, services.oauth)
+    described = [f"/.well-known/oauth-protected-resource{path}" for path in RESOURCES]
+    return [
+        Route("/oauth/register", routes.register_client, methods=["POST"]),
+        Route("/oauth/authorize", routes.authorize),
+        Route("/oauth/login", routes.show_login),
+        Route("/oauth/login", routes.log_in, methods=["POST"]),
+        Route("/oauth/consent", routes.consent, methods=["POST"]),
+        Route("/oauth/token", routes.issue_tokens, methods=["POST"]),
+        Route("/oauth/revoke", routes.revoke_tokens, methods=["POST"]),
+        Route("/.well-known/oauth-authorization-server", routes.describe_authorization_server),
+        *(Route(path, routes.describe_resource) for path in described),
+    ]
+
+
+class _Routes:
+    def __init__(self, services: Services, oauth: OAuth) -> None:
+        self._services = services
+        self._oauth = oauth
+        provider: Any = oauth  # without the methods of what is not used
+        self._authorization = AuthorizationHandler(provider)
+        self._registration = RegistrationHandler(provider, ClientRegistrationOptions(enabled=True))
+        self._tokens = TokenHandler(provider, ClientAuthenticator(provider))
+
+    async def register_client(self, request: Request) -> Response:
+        allowance = self._services.registrations.take(attempt_of(request).address)
+        return too_many(allowance) if allowance.wait else await self._registration.handle(request)
+
+    async def authorize(self, request: Request) -> Response:
+        """Ask a person for their key, or send the client the reason why not."""
+        answer = await self._authorization.handle(request)
+        place = answer.headers.get("location", "")
+        if not place:  # nobody may be sent anywhere: the client is unknown, or the address is not its own
+            return _error_page(json.loads(bytes(answer.body))["error_description"])
+        if not place.startswith("/oauth/login?"):
+            answer.headers["location"] = construct_redirect_uri(place, iss=self._oauth.issuer)
+        return answer
+
+    async def show_login(self, request: Request) -> Response:
+        sealed = request.query_params.get("request", "")
+        try:
+            return _login_page(self._oauth.unseal(sealed), sealed)
+        except InputError as error:
+            return _error_page(str(error))
+
+    async def log_in(self, request: Request) -> Response:
+        """Check the key of a person, and ask what the client may do with it."""
+        try:
+            self._check_origin(request)
+            form = await request.form()
+            sealed = str(form.get("request", ""))
+            wanted = self._oauth.unseal(sealed)
+        except InputError as error:
+            return _error_page(str(error))
+        try:
+            key = self._services.logins.by_token(str(form.get("key", "")).strip(), attempt_of(request)).key
+        except LoginError as error:
+            page = _login_page(wanted, sealed, str(error))
+            if error.allowance:
+                page.status_code = 429
+                page.headers["Retry-After"] = str(int(error.allowance.wait) + 1)
+            return page
+        rights = [right for right in wanted.rights if right in key.rights]
+        if not rights:
+            return _login_page(wanted, sealed, "this key has none of the rights that are asked for")
+        return _consent_page(wanted, self._oauth.seal(replace(wanted, key=key.id)), key, rights)
+
+    async def consent(self, request: Request) -> Response:
+        """Give the client a code if the person allows it."""
+        try:
+            self._check_origin(request)
+            form = await request.form()
+            wanted = self._oauth.unseal(str(form.get("request", "")))
+            key = self._services.keys.find(wanted.key) if wanted.key else None
+            if key is None:
+                raise InputError("the key was not shown, or has ended: connect the application anew")
+        except InputError as error:
+            return _error_page(str(error))
+        chosen = form.getlist("right")
+        rights = tuple(right for right in wanted.rights if right in chosen and right in key.rights)
+        trail = self._trail(key, request)
+        if form.get("decision") == "allow" and rights:
+            trail.note("grant_access", count=1)
+            answer = {"code": self._oauth.grant(wanted, rights)}
+        else:
+            trail.note("grant_access", outcome="refused")
+            answer = {"error": "access_denied"}
+        answer |= {"state": wanted.state} if wanted.state else {}
+        place = construct_redirect_uri(wanted.redirect_uri, **answer, iss=self._oauth.issuer)
+        return RedirectResponse(place, 303)
+
+    async def issue_tokens(self, request: Request) -> Response:
+        answer: Response = await self._tokens.handle(request)
+        return answer
+
+    async def revoke_tokens(self, request: Request) -> Response:
+        """End the grant of a token. A token that is unknown is none: that is told in the same way."""
+        form = await request.form()
+        key = self._oauth.revoke(str(form.get("token", "")), str(form.get("client_id", "")))
+        if key:
+            AuditTrail(self._services.audit, key, "oauth", attempt_of(request).request_id).note(
+                "revoke_access", count=1
+            )
+        return JSONResponse({})
+
+    async def describe_authorization_server(self, request: Request) -> Response:
+        """The document of RFC 8414."""
+        issuer = self._oauth.issuer
+        document: dict[str, Any] = {
+            "issuer": issuer,
+            "authorization_endpoint": f"{issuer}/oauth/authorize",
+            "token_endpoint": f"{issuer}/oauth/token",
+            "registration_endpoint": f"{issuer}/oauth/register",
+            "revocation_endpoint": f"{issuer}/oauth/revoke",
+            "scopes_supported": list(RIGHTS),
+            "response_types_supported": ["code"],
+            "response_modes_supported": ["query"],
+            "grant_types_supported": ["authorization_code", "refresh_token"],
+            "token_endpoint_auth_methods_supported": ["none"],
+            "revocation_endpoint_auth_methods_supported": ["none"],
+            "code_challenge_methods_supported": ["S256"],
+            "authorization_response_iss_parameter_supported": True,
+        }
+        return JSONResponse(document)
+
+    async def describe_resource(self, request: Request) -> Response:
+        """The document of RFC 9728."""
+        path = request.url.path.removeprefix("/.well-known/oauth-protected-resource")
+        document = {
+            "resource": self._oauth.issuer + path,
+            "authorization_servers": [self._oauth.issuer],
+            "scopes_supported": list(RIGHTS),
+            "bearer_methods_supported": ["header"],
+            "resource_name": "Eunoe",
+        }
+        return JSONResponse(document)
+
+    def _trail(self, key: Key, request: Request) -> AuditTrail:
+        return AuditTrail(self._services.audit, key, "oauth", attempt_of(request).request_id)
+
+    def _check_origin(self, request: Request) -> None:
+        origin, host = request.headers.get("origin", ""), request.headers.get("host", "")
+        if not self._services.addresses.is_own_origin(origin, host):
+            raise InputError("the form did not come from a page of this server")
+
+
+def _login_page(request: AuthorizationRequest, sealed: str, error: str = "") -> HTMLResponse:
     shown = f'<p class="error" role="alert">{escape(error)}</p>\n' if error else ""
     content = _LOGIN.format(client=_client(request), place=_place(request), request=escape(sealed), error=shown)
     return _page("Connect an application", content, request.redirect_uri, 401 if error else 200)
 
 
-def consent_page(request: AuthorizationRequest, sealed: str, key: Key, rights: Iterable[Right]) -> HTMLResponse:
+def _consent_page(request: AuthorizationRequest, sealed: str, key: Key, rights: Iterable[Right]) -> HTMLResponse:
     content = _CONSENT.format(
         client=_client(request),
         key=escape(key.name),
@@ -101,7 +253,7 @@ def consent_page(request: AuthorizationRequest, sealed: str, key: Key, rights: I
     return _page("Allow access?", content, request.redirect_uri)
 
 
-def error_page(detail: str, status: int = 400) -> HTMLResponse:
+def _error_page(detail: str, status: int = 400) -> HTMLResponse:
     """For where nobody may be sent on: the client is unknown, or the address is not its own."""
     return _page("This does not work", f'<p class="error" role="alert">{escape(detail)}</p>', "", status)
 
@@ -134,226 +286,3 @@ def _place(request: AuthorizationRequest) -> str:
 def _right(right: Right) -> str:
     box = f'<input type="checkbox" name="right" value="{right}" checked>'
     return f"<label>{box} {_RIGHT_WORDS[right]}</label>"
-
-
-router = APIRouter(prefix="/oauth", include_in_schema=False)
-_MAX_FIELDS: Final = 50
-
-
-async def _find_oauth(services: ServicesParam) -> OAuth:
-    return services.require_oauth()
-
-
-OAuthParam = Annotated[OAuth, Depends(_find_oauth)]
-
-
-@router.post("/register")
-async def register_client(request: Request, oauth: OAuthParam, services: ServicesParam) -> Response:
-    allowance = services.registrations.take(attempt_of(request).address)
-    if allowance.wait:
-        return too_many(allowance)
-    try:
-        body = await request.json()
-    except ValueError:
-        body = None
-    try:
-        if not isinstance(body, dict):
-            raise OAuthError("invalid_client_metadata", "the body is not a JSON object")
-        client = oauth.clients.register(body.get("client_name"), body.get("redirect_uris"))
-    except OAuthError as error:
-        return _error(error)
-    document = {
-        "client_id": client.id,
-        "client_name": client.name,
-        "redirect_uris": list(client.redirect_uris),
-        "grant_types": ["authorization_code", "refresh_token"],
-        "response_types": ["code"],
-        "token_endpoint_auth_method": "none",
-    }
-    return JSONResponse(document, 201)
-
-
-@router.get("/authorize")
-async def authorize(request: Request, oauth: OAuthParam) -> Response:
-    """Ask a person for their key, or send the client the reason why not."""
-    try:
-        parameters = _single(request.query_params.multi_items())
-        client, uri = find_client(parameters, oauth.clients)
-    except OAuthError as error:
-        return error_page(str(error))
-    try:
-        wanted = read_request(parameters, client, uri, oauth.resources)
-    except OAuthError as error:
-        return _redirect(oauth, uri, parameters.get("state", ""), error=error.code, error_description=str(error))
-    return login_page(wanted, oauth.seal.close(wanted))
-
-
-@router.post("/login")
-async def log_in(request: Request, oauth: OAuthParam, services: ServicesParam) -> Response:
-    """Check the key of a person, and ask what the client may do with it."""
-    try:
-        form = await _read_form(request, services)
-        wanted = oauth.seal.open(form.get("request", ""))
-    except OAuthError as error:
-        return error_page(str(error))
-    try:
-        key = services.logins.by_token(form.get("key", "").strip(), attempt_of(request)).key
-    except LoginError as error:
-        return _login_again(oauth, wanted, error)
-    rights = [right for right in wanted.rights if right in key.rights]
-    if not rights:
-        return login_page(wanted, oauth.seal.close(wanted), "this key has none of the rights that are asked for")
-    return consent_page(wanted, oauth.seal.close(replace(wanted, key=key.id)), key, rights)
-
-
-@router.post("/consent")
-async def consent(request: Request, oauth: OAuthParam, services: ServicesParam) -> Response:
-    """Give the client a code if the person allows it."""
-    try:
-        form = await _read_form(request, services, repeated="right")
-        wanted = oauth.seal.open(form.get("request", ""))
-        key = services.keys.find(wanted.key) if wanted.key else None
-        if key is None:
-            raise OAuthError("invalid_request", "the key was not shown, or has ended: connect the application anew")
-    except OAuthError as error:
-        return error_page(str(error))
-    chosen = form.get("right", "").split()
-    rights = tuple(right for right in wanted.rights if right in chosen and right in key.rights)
-    trail = AuditTrail(services.audit, key, "oauth", attempt_of(request).request_id)
-    if form.get("decision") != "allow" or not rights:
-        trail.note("grant_access", outcome="refused")
-        return _redirect(oauth, wanted.redirect_uri, wanted.state, error="access_denied")
-    trail.note("grant_access", count=1)
-    return _redirect(oauth, wanted.redirect_uri, wanted.state, code=oauth.grants.create_code(wanted, rights))
-
-
-@router.post("/token")
-async def issue_tokens(request: Request, oauth: OAuthParam) -> Response:
-    try:
-        return _tokens(_exchange(_single(await _form_pairs(request)), oauth))
-    except OAuthError as error:
-        return _error(error)
-
-
-@router.post("/revoke")
-async def revoke_tokens(request: Request, oauth: OAuthParam, services: ServicesParam) -> Response:
-    """End the grant of a token. A token that is unknown is none: that is told in the same way."""
-    try:
-        form = _single(await _form_pairs(request))
-    except OAuthError as error:
-        return _error(error)
-    key_id = oauth.grants.revoke(form.get("token", ""), form.get("client_id", ""))
-    key = services.keys.find(key_id) if key_id else None
-    if key:
-        AuditTrail(services.audit, key, "oauth", attempt_of(request).request_id).note("revoke_access", count=1)
-    return JSONResponse({})
-
-
-def _exchange(form: Mapping[str, str], oauth: OAuth) -> Tokens:
-    client, resource, kind = form.get("client_id", ""), form.get("resource", ""), form.get("grant_type")
-    if oauth.clients.find(client) is None:
-        raise OAuthError("invalid_client", "the client is not registered: register it anew")
-    if kind == "authorization_code":
-        place, verifier = form.get("redirect_uri", ""), form.get("code_verifier", "")
-        return oauth.grants.redeem_code(form.get("code", ""), client, place, verifier, resource)
-    if kind == "refresh_token":
-        rights = read_rights(form["scope"]) if form.get("scope") else None
-        return oauth.grants.refresh(form.get("refresh_token", ""), client, rights, resource)
-    raise OAuthError("unsupported_grant_type", "grant_type must be authorization_code or refresh_token")
-
-
-def _tokens(tokens: Tokens) -> Response:
-    document = {
-        "access_token": tokens.access,
-        "token_type": "Bearer",
-        "expires_in": ACCESS_SECONDS,
-        "refresh_token": tokens.refresh,
-        "scope": " ".join(tokens.rights),
-    }
-    return JSONResponse(document, headers={"Pragma": "no-cache"})
-
-
-def _error(error: OAuthError) -> Response:
-    statuses = {"invalid_client": 401, "temporarily_unavailable": 503}
-    return JSONResponse({"error": error.code, "error_description": str(error)}, statuses.get(error.code, 400))
-
-
-def _redirect(oauth: OAuth, uri: str, state: str, **answer: str) -> Response:
-    parameters = answer | ({"state": state} if state else {}) | {"iss": oauth.issuer}
-    separator = "&" if urlsplit(uri).query else "?"
-    return RedirectResponse(f"{uri}{separator}{urlencode(parameters)}", 303)
-
-
-def _login_again(oauth: OAuth, wanted: AuthorizationRequest, error: LoginError) -> Response:
-    page = login_page(wanted, oauth.seal.close(wanted), str(error))
-    if error.allowance:
-        page.status_code = 429
-        page.headers["Retry-After"] = str(int(error.allowance.wait) + 1)
-    return page
-
-
-async def _read_form(request: Request, services: Services, repeated: str = "") -> dict[str, str]:
-    """The fields of a form that a page of ours sent."""
-    if not services.addresses.is_own_origin(request.headers.get("origin", ""), request.headers.get("host", "")):
-        raise OAuthError("invalid_request", "the form did not come from a page of this server")
-    return _single(await _form_pairs(request), repeated)
-
-
-async def _form_pairs(request: Request) -> list[tuple[str, str]]:
-    if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
-        raise OAuthError("invalid_request", "the body must be a form, application/x-www-form-urlencoded")
-    try:
-        return parse_qsl((await request.body()).decode(), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
-    except ValueError:
-        raise OAuthError("invalid_request", "the form cannot be read") from None
-
-
-def _single(pairs: list[tuple[str, str]], repeated: str = "") -> dict[str, str]:
-    """Parameters, each once: of two it would be open which one counts. One of a form may be there several times."""
-    names = [name for name, _ in pairs if name != repeated]
-    if len(set(names)) != len(names):
-        raise OAuthError("invalid_request", "a parameter is there twice")
-    single = {name: value for name, value in pairs if name != repeated}
-    return single | {repeated: " ".join(value for name, value in pairs if name == repeated)}
-
-
-router_metadata = APIRouter(prefix="/.well-known", include_in_schema=False)
-
-
-@router_metadata.get("/oauth-authorization-server")
-async def describe_authorization_server(services: ServicesParam) -> Response:
-    issuer = services.require_oauth().issuer
-    document: dict[str, Any] = {
-        "issuer": issuer,
-        "authorization_endpoint": f"{issuer}/oauth/authorize",
-        "token_endpoint": f"{issuer}/oauth/token",
-        "registration_endpoint": f"{issuer}/oauth/register",
-        "revocation_endpoint": f"{issuer}/oauth/revoke",
-        "scopes_supported": list(RIGHTS),
-        "response_types_supported": ["code"],
-        "response_modes_supported": ["query"],
-        "grant_types_supported": ["authorization_code", "refresh_token"],
-        "token_endpoint_auth_methods_supported": ["none"],
-        "revocation_endpoint_auth_methods_supported": ["none"],
-        "code_challenge_methods_supported": ["S256"],
-        "authorization_response_iss_parameter_supported": True,
-    }
-    return JSONResponse(document)
-
-
-@router_metadata.get("/oauth-protected-resource")
-@router_metadata.get("/oauth-protected-resource/{path}")
-async def describe_resource(services: ServicesParam, path: str = "") -> Response:
-    oauth = services.require_oauth()
-    try:
-        resource = oauth.resources.check(f"{oauth.issuer}/{path}")
-    except OAuthError as error:
-        return problem(404, "not_found", str(error))
-    document = {
-        "resource": resource,
-        "authorization_servers": [oauth.issuer],
-        "scopes_supported": list(RIGHTS),
-        "bearer_methods_supported": ["header"],
-        "resource_name": "Eunoe",
-    }
-    return JSONResponse(document)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import eunoe
-from eunoe.errors import ConflictError, NotFoundError
+from eunoe.errors import ConflictError
 from eunoe.memory import AsyncMemory, Change, Memory
 from eunoe.model.scope import Scope
 from eunoe.net.local_server import LocalFiles
@@ -86,12 +86,11 @@ class Services:
             OAuth(self.state, self.keys, self.owner_token, self.addresses.public_url) if config.public_url else None
         )
         self.registrations = RateLimit(_REGISTRATIONS_PER_MINUTE, burst=_REGISTRATIONS_PER_MINUTE)
-        grants = self.oauth.grants if self.oauth else None
         self.idempotency = Idempotency(self.state)
         self.exports = self.files.state.with_suffix(".exports")
         self.jobs = JobQueue(self.state, pause_seconds=config.retry_seconds)
         copies = KeptCopies(self.idempotency, self.jobs, self.exports)
-        self.access = Access(self.memory, self.keys, self.sessions, self.audit, self.owner_token, grants, copies)
+        self.access = Access(self.memory, self.keys, self.sessions, self.audit, self.owner_token, self.oauth, copies)
         self.logins = Logins(self.access, config.failures_per_minute)
         self.stopping = asyncio.Event()
         """Set when the server stops: streams of events end then."""
@@ -100,11 +99,6 @@ class Services:
         self.metrics = Metrics(self.memory.blocking.status, self.jobs.counts)
         self.tracing = Tracing() if config.tracing else None
         self.worker = self._start_worker()
-
-    def require_oauth(self) -> OAuth:
-        if self.oauth is None:
-            raise NotFoundError("OAuth is off: start the server with --public-url")
-        return self.oauth
 
     def write_address(self, url: str) -> None:
         """Tell local clients where this server listens."""

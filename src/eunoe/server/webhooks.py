@@ -6,13 +6,11 @@ import base64
 import builtins
 import hashlib
 import hmac
-import http.client
 import ipaddress
 import logging
 import secrets
 import socket
 import sqlite3
-import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +26,7 @@ from eunoe.memory import Memory
 from eunoe.model.arguments import parse_time, utc_now
 from eunoe.model.atom import Atom, Item
 from eunoe.model.json import json_value
+from eunoe.net.http import HttpClient, HttpError
 from eunoe.server.jobs import MAX_ATTEMPTS, Job, Progress
 from eunoe.server.state import ServerState
 
@@ -254,15 +253,6 @@ class DeliveryError(EunoeError):
     """A webhook could not be told."""
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where to send to: the URL and an IP address of its host that was checked."""
-
-    url: SplitResult
-    ip: str
-    port: int
-
-
 def check_url(url: str, allow_private: bool) -> SplitResult:
     """Return the parts of a webhook's URL; refuse what can be none."""
     try:
@@ -279,7 +269,7 @@ def check_url(url: str, allow_private: bool) -> SplitResult:
     return parts
 
 
-def find_address(url: SplitResult, allow_private: bool) -> Address:
+def find_address(url: SplitResult, allow_private: bool) -> str:
     """Resolve the host once. Addresses of this machine or its network are refused: a tenant has no business there."""
     port = url.port or (443 if url.scheme == "https" else 80)
     try:
@@ -289,7 +279,7 @@ def find_address(url: SplitResult, allow_private: bool) -> Address:
     ips = [str(info[4][0]) for info in found]
     if not allow_private and not all(map(_is_public, ips)):
         raise DeliveryError(_INSIDE)
-    return Address(url, ips[0], port)
+    return ips[0]
 
 
 def _names_this_network(host: str) -> bool:
@@ -318,53 +308,30 @@ def _dotted(host: str) -> str:
         return host
 
 
-def send(address: Address, body: bytes, id: str, secret: str) -> int:
-    """POST a body, signed as the Standard Webhooks say; return the status of the answer."""
+def send(url: SplitResult, ip: str, body: bytes, id: str, secret: str) -> int:
+    """POST a body to an address that was checked, signed as the Standard Webhooks say; return the answer's status."""
     moment = str(int(time()))
     headers = {
         "Content-Type": "application/json",
-        "User-Agent": "eunoe",
         "webhook-id": id,
         "webhook-timestamp": moment,
         "webhook-signature": sign(secret, id, moment, body),
     }
-    path = address.url.path or "/"
-    connection = _connect(address)
+    client = HttpClient(f"{url.scheme}://{url.netloc}", timeout=_TIMEOUT_SECONDS, resolve=lambda host, port: ip)
+    path = url.path or "/"
     try:
-        connection.request("POST", f"{path}?{address.url.query}" if address.url.query else path, body, headers)
-        return connection.getresponse().status
-    except (OSError, http.client.HTTPException) as error:
-        raise DeliveryError(f"the webhook cannot be reached: {type(error).__name__}") from None
-    finally:
-        connection.close()
+        with client.open("POST", f"{path}?{url.query}" if url.query else path, body, headers=headers) as answer:
+            return answer.status
+    except HttpError as error:
+        if error.status:
+            return error.status
+        raise DeliveryError(f"the webhook cannot be reached: {type(error.__cause__).__name__}") from None
 
 
 def sign(secret: str, id: str, moment: str, body: bytes) -> str:
     signed = f"{id}.{moment}.".encode() + body
     digest = hmac.new(secret.removeprefix("whsec_").encode(), signed, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(digest).decode()}"
-
-
-def _connect(address: Address) -> http.client.HTTPConnection:
-    """A connection to the IP address that was checked: asking for the name again could give another one."""
-    host = address.url.hostname or ""
-    connection: http.client.HTTPConnection
-    if address.url.scheme == "https":
-        context = ssl.create_default_context()
-        connection = http.client.HTTPSConnection(host, address.port, timeout=_TIMEOUT_SECONDS, context=context)
-        plain = _open_socket(address)
-        connection.sock = context.wrap_socket(plain, server_hostname=host)
-    else:
-        connection = http.client.HTTPConnection(host, address.port, timeout=_TIMEOUT_SECONDS)
-        connection.sock = _open_socket(address)
-    return connection
-
-
-def _open_socket(address: Address) -> socket.socket:
-    try:
-        return socket.create_connection((address.ip, address.port), timeout=_TIMEOUT_SECONDS)
-    except OSError as error:
-        raise DeliveryError(f"the webhook cannot be reached: {type(error).__name__}") from None
 
 
 JOB_KIND: Final = "webhook"
@@ -448,8 +415,8 @@ class WebhookSender:
         began, status, error = monotonic(), 0, ""
         try:
             allow_private = webhook.tenant == ""
-            address = find_address(check_url(webhook.url, allow_private), allow_private)
-            status = send(address, body, id, self._webhooks.secret(webhook.id))
+            url = check_url(webhook.url, allow_private)
+            status = send(url, find_address(url, allow_private), body, id, self._webhooks.secret(webhook.id))
             if not 200 <= status < 300:
                 raise DeliveryError(f"the webhook answered {status}")
         except EunoeError as problem:

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import eunoe
-from eunoe.apps.discussion.atoms import chunk_memories, keyword_memories
-from eunoe.apps.discussion.documents.summary import current_summary
-from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY
+from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, chunk_memories, keyword_memories
 from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.apps.discussion.settings import DiscussionSettings
+from eunoe.apps.discussion.summary import current_summary
 from eunoe.apps.discussion.update import update_discussion
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, run_workflow
 from eunoe.llm.contract import Prompt, ScriptedLlm

@@ -2,9 +2,7 @@
 
 import json
 import re
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -14,18 +12,17 @@ import pytest
 
 import eunoe
 from eunoe.apps.discussion import Discussion, DiscussionSettings, discussion_ids
-from eunoe.apps.discussion.atoms import chunk_memories, keyword_memories
-from eunoe.apps.discussion.documents.state_document import StateDocument
-from eunoe.apps.discussion.documents.summary import current_summary
 from eunoe.apps.discussion.files import Layout, import_discussion, import_folder
+from eunoe.apps.discussion.model import chunk_memories, keyword_memories
 from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.apps.discussion.settings import (
     AuthorSettings,
     ChunkSettings,
-    CondensationSettings,
     StateDocumentSettings,
     SummarySettings,
 )
+from eunoe.apps.discussion.state_document import StateDocument
+from eunoe.apps.discussion.summary import current_summary
 from eunoe.errors import InputError, LlmError, WorkflowError
 from eunoe.llm.contract import Prompt, ScriptedLlm
 
@@ -53,20 +50,6 @@ def test_the_status_of_a_discussion(memory: eunoe.Memory) -> None:
     assert (status.chunk_memories, status.waiting, status.summary > 0) == (4, 0, True)
     assert status.keyword_memories > 0
     assert not status.is_empty
-
-
-def test_the_status_names_files_that_cannot_be_written_until_they_are(memory: eunoe.Memory, tmp_path: Path) -> None:
-    trip = Discussion(memory, "trip", "anna")
-    trip.update(chat(6), SMALL, files_dir=tmp_path)
-    [database] = tmp_path.rglob("vector_memory.db")
-    with closing(sqlite3.connect(database)) as connection:
-        connection.executescript("DROP TABLE memories_fts; CREATE VIEW memories_fts AS SELECT 1 AS title;")
-    for _ in range(2):
-        trip.update(chat(20), SMALL, files_dir=tmp_path)
-        assert [(each.name, str(database) in each.error) for each in trip.status().other_failures] == [("files", True)]
-    database.unlink()
-    trip.update(chat(20), SMALL, files_dir=tmp_path)
-    assert trip.status().other_failures == ()
 
 
 def test_a_forgotten_memory_is_not_made_again_and_leaves_no_words(memory: eunoe.Memory) -> None:
@@ -126,15 +109,12 @@ def test_reading_the_status_of_what_is_not_there_makes_nothing(memory: eunoe.Mem
 
 def test_a_rebuild_cuts_anew_and_keeps_the_history(memory: eunoe.Memory) -> None:
     trip = Discussion(memory, "trip")
-    condensing = replace(SMALL, condensation=CondensationSettings(is_on=True, memories=2))
-    trip.update(chat(30), condensing)
-    assert any(each.condenses for each in chunk_memories(memory, trip.scope))
+    trip.update(chat(30), SMALL)
     old = keyword_memories(memory, trip.scope)[0]
     sizes = ChunkSettings(tokens=100_000, messages=10)
     trip.rebuild(replace(SMALL, chunk_memory=sizes, keyword_memory=sizes))
     memories = chunk_memories(memory, trip.scope)
     assert [len(each.source) for each in memories] == [10, 10, 10]
-    assert not any(each.condenses for each in memories)
     assert any(atom.text == old.summary for atom in memory.history(trip.scope, old.id))
     assert memory.summaries.revisions(trip.scope)[-1].current
 

@@ -9,9 +9,9 @@ import pytest
 
 import eunoe
 from eunoe.apps.discussion import Discussion
-from eunoe.apps.discussion.plugin_update import CreatorSetup, UpdateRequest, run_update, tell_update
-from eunoe.apps.discussion.report import ChunkFailure, UpdateReport
-from eunoe.apps.discussion.retrievers.reader import DiscussionReader
+from eunoe.apps.discussion.plugin import CreatorSetup, UpdateRequest, run_update, tell_update
+from eunoe.apps.discussion.retrievers import DiscussionReader
+from eunoe.apps.discussion.update import ChunkFailure, UpdateReport
 
 CHAT = [{"role": ("user", "assistant")[each % 2], "content": f"Otter {each} swims."} for each in range(12)]
 

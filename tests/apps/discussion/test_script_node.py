@@ -8,14 +8,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import eunoe
-from eunoe.apps.discussion import Discussion, script_call, script_node
+from eunoe.apps.discussion import Discussion, plugin, script_node
 from eunoe.apps.discussion.files import import_folder
-from eunoe.apps.discussion.workflow import Environment, Workflow, run_workflow
 from eunoe.errors import ConflictError, InputError, NotAStoreError
 
 Invoke = Callable[..., str]
@@ -43,7 +41,7 @@ def invoke(store: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Invoke]:
         return result
 
     yield call
-    script_call._stores.close()
+    plugin._stores.close()
 
 
 @pytest.fixture
@@ -126,9 +124,9 @@ def test_an_error_is_raised_unless_an_empty_text_is_wanted(invoke: Invoke, store
 
 def test_the_store_stays_open_and_is_opened_again_when_it_was_closed(invoke: Invoke) -> None:
     invoke("update", "trip", messages=messages(4))
-    (opened,) = script_call._stores._opened.values()
+    (opened,) = plugin._stores._opened.values()
     invoke("summary", "trip")
-    assert list(script_call._stores._opened.values()) == [opened]
+    assert list(plugin._stores._opened.values()) == [opened]
     opened.close()
     assert "Aurora" in invoke("conversation", "trip", "Aurora")
 
@@ -139,22 +137,6 @@ def test_a_program_that_has_called_it_ends_cleanly(store: str) -> None:
     done = subprocess.run([sys.executable, "-c", code, store], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert not Path(f"{store}-wal").exists()
-
-
-def test_a_workflow_runs_it_as_a_node(invoke: Invoke, store: str) -> None:
-    invoke("update", "trip", messages=messages(4))
-    node: dict[str, Any] = {
-        "type": "PythonModule",
-        "module_path": script_node.__file__,
-        "args": ["conversation", "{Discussion_Id}", "{agent1Input}"],
-        "kwargs": {"store": store},
-    }
-    environment = Environment(allow_python=True)
-    with eunoe.open(store, embedder="none") as memory:
-        result = run_workflow(
-            Workflow.of([node]), memory=memory, discussion_id="trip", inputs=["Aurora"], environment=environment
-        )
-    assert "Aurora" in result.text
 
 
 def turns(invoke: Invoke, first: int, last: int, **options: str) -> list[str]:

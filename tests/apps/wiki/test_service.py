@@ -478,7 +478,7 @@ def test_odd_paths_harm_nothing(desk: Desk) -> None:
 
 def test_the_event_loop_goes_on_while_the_store_works(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     is_released = Event()
-    monkeypatch.setattr(WikiMemoryRepository, "_search", lambda *_: [1][: not is_released.wait(10)])
+    monkeypatch.setattr(WikiMemoryRepository, "_best_hits", lambda *_: [1][: not is_released.wait(10)])
 
     async def main() -> dict[str, Any]:
         search = asyncio.create_task(desk.service.search_memories(SHOP, "words"))

@@ -277,7 +277,7 @@ def test_an_empty_folder_has_no_wiki(tmp_path: Path, generate: Generate) -> None
 def test_the_wiki_of_this_projects_own_source(tmp_path: Path, author: Author, generate: Generate) -> None:
     """The folder of the text module, as it stands: a part of a repository, without what git ignores."""
     root = Path(__file__).parents[3] / "src" / "eunoe" / "text"
-    author.files = ["analyzer.py", "tokens.py"]
+    author.files = ["analyzer.py", "sentences.py"]
     author.planning = [("list_directory_with_sizes", {})]
     author.page_script = lambda id: [("read_multiple_files", {"paths": author.files}), f"# {id}"]
     report = generate(repo_dir=root)

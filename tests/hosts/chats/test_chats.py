@@ -197,7 +197,7 @@ def test_what_is_no_chat_is_refused_by_name(tmp_path: Path, content: bytes, reas
 
 
 def test_a_tree_that_bites_its_tail_ends() -> None:
-    from eunoe.hosts.chats.chatgpt import read_chatgpt
+    from eunoe.hosts.chats.formats import read_chatgpt
 
     said = {"author": {"role": "user"}, "content": {"parts": ["Hi"]}}
     tree = {name: {"message": {"id": name, **said}, "parent": parent} for name, parent in (("a", "b"), ("b", "a"))}

@@ -11,9 +11,9 @@ from mcp.client.stdio import stdio_client
 from tests.support.mcp_client import ANNA, Connect, call, refusal, stdio_parameters
 
 import eunoe
-from eunoe.apps.discussion import Discussion, host_messages
+from eunoe.apps.discussion import Discussion, retrievers
 from eunoe.apps.discussion.files import import_discussion
-from eunoe.apps.discussion.tools import RETRIEVERS
+from eunoe.apps.discussion.retrievers import RETRIEVERS
 from eunoe.model.scope import Scope
 from eunoe.server.mcp.discussion import DISCUSSION_TOOLS, update_discussion
 from eunoe.server.mcp.tool import Caller, Confirmation, ScopeRule, Tool, ToolCall
@@ -139,8 +139,8 @@ async def test_without_an_id_the_text_is_empty_and_nothing_is_kept(
 async def test_the_sentences_of_the_host(connect: Connect) -> None:
     arguments = {"discussion_id": "trip", "host_messages": "true"}
     async with connect("discussion") as client:
-        assert (await call(client, "chat_summary", **arguments))["text"] == host_messages.NO_SUMMARY
-        assert (await call(client, "recent_memories", **arguments))["text"] == host_messages.NO_MEMORIES
+        assert (await call(client, "chat_summary", **arguments))["text"] == retrievers.NO_SUMMARY
+        assert (await call(client, "recent_memories", **arguments))["text"] == retrievers.NO_MEMORIES
 
 
 async def test_numbers_within_the_schema_are_taken(connect: Connect) -> None:

@@ -50,7 +50,9 @@ class Person:
     key: str
 
     def open(self, query: dict[str, str]) -> Answer:
-        return self.server.call("GET", f"/oauth/authorize?{urlencode(query)}")
+        answer = self.server.call("GET", f"/oauth/authorize?{urlencode(query)}")
+        place = answer.headers.get("location", "")
+        return self.server.call("GET", place) if place.startswith("/") else answer
 
     def send(self, path: str, fields: list[tuple[str, str]], origin: str | None = None) -> Answer:
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -73,7 +75,7 @@ def hidden_request(page: Answer) -> str:
 
 def answer_of(redirect: Answer) -> dict[str, str]:
     """What a redirect carries back to the client."""
-    assert redirect.status == 303, redirect.content
+    assert redirect.status in (302, 303), redirect.content
     return {name: values[0] for name, values in parse_qs(urlsplit(redirect.headers["location"]).query).items()}
 
 

@@ -7,7 +7,6 @@ from tests.server.oauth.conftest import App, Person
 from tests.support.live_server import LiveServer
 
 from eunoe.server import oauth
-from eunoe.server.oauth import OAuthError
 
 
 def _register(server: LiveServer, **body: object) -> tuple[int, dict]:
@@ -36,10 +35,6 @@ def test_addresses_of_assistants_are_taken(server: LiveServer, uri: str) -> None
 @pytest.mark.parametrize(
     "uris",
     [
-        None,
-        [],
-        "https://a.example/",
-        [1],
         ["http://evil.example/callback"],
         ["http://127.0.0.1.evil.example/callback"],
         ["javascript:alert(1)"],
@@ -48,21 +43,20 @@ def test_addresses_of_assistants_are_taken(server: LiveServer, uri: str) -> None
         ["file:///etc/passwd"],
         ["https://user:password@a.example/"],
         ["https://a.example/#fragment"],
-        ["https://a.example/ x"],
-        ["https://a.example/\nLocation: x"],
+        ["https://a.example/;x"],
         ["https://a.example;script-src/"],
-        ["https://a.example:port/"],
-        ["https:///path"],
-        ["/callback"],
-        [""],
         ["https://a.example/" + "x" * 1000],
         ["https://a.example/"] * 11,
-        ["https://é.example/"],
     ],
 )
 def test_addresses_that_are_not_safe_are_refused(server: LiveServer, uris: object) -> None:
     status, body = _register(server, redirect_uris=uris)
     assert (status, body["error"]) == (400, "invalid_redirect_uri")
+
+
+@pytest.mark.parametrize("uris", [None, [], "https://a.example/", [1], ["/callback"], ["https://a.example:port/"]])
+def test_what_is_no_list_of_addresses_is_refused(server: LiveServer, uris: object) -> None:
+    assert _register(server, redirect_uris=uris)[0] == 400
 
 
 @pytest.mark.parametrize("name", ["x" * 101, "two\nlines", "\u202eevil"])
@@ -87,10 +81,9 @@ def test_the_number_of_clients_is_bounded_and_those_in_use_stay(
 ) -> None:
     monkeypatch.setattr(oauth, "_MAX_CLIENTS", 3)
     app.redeem(app.get_code(person))
-    store = server.services.require_oauth().clients
-    others = [store.register("x", ["https://a.example/"]) for _ in range(5)]
-    known = [store.find(client.id) is not None for client in others]
-    assert (known, store.find(app.id) is not None) == ([False, False, False, True, True], True)
+    others = [App(server).register() for _ in range(5)]
+    known = [person.open(other.query).status == 200 for other in others]
+    assert (known, person.open(app.query).status) == ([False, False, False, True, True], 200)
 
 
 def test_when_all_are_in_use_there_is_no_room(
@@ -98,13 +91,12 @@ def test_when_all_are_in_use_there_is_no_room(
 ) -> None:
     app.redeem(app.get_code(person))
     monkeypatch.setattr(oauth, "_MAX_CLIENTS", 1)
-    with pytest.raises(OAuthError, match="too many"):
-        server.services.require_oauth().clients.register("x", ["https://a.example/"])
+    status, body = _register(server, redirect_uris=["https://a.example/"])
+    assert (status, body["error"]) == (400, "invalid_client_metadata")
 
 
-def test_one_that_nobody_let_in_goes_after_a_day(server: LiveServer, app: App) -> None:
+def test_one_that_nobody_let_in_goes_after_a_day(server: LiveServer, app: App, person: Person) -> None:
     with server.services.state.write() as db:
         db.execute("UPDATE oauth_client SET created = 1")
-    store = server.services.require_oauth().clients
-    store.register("x", ["https://a.example/"])
-    assert store.find(app.id) is None
+    App(server).register()
+    assert person.open(app.query).status == 400

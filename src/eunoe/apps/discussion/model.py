@@ -1,11 +1,22 @@
-"""The nouns of a discussion: a message in its place, the chunk a memory was made from, and the memories."""
+"""The nouns of a discussion, and how its memories are kept as atoms.
+
+A chunk memory is an observation: it waits until the rolling summary, which is the summary of the stream, absorbs it. A
+keyword memory is a fact, and its text is its summary. What is no longer in force has expired (`valid_to`), or was
+replaced under its id; the history keeps both. A chunk with nothing to remember has an atom too, which says so and never
+holds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+from eunoe.memory import Memory
+from eunoe.model.arguments import ATOM_KINDS, utc_now
+from eunoe.model.atom import Atom
+from eunoe.model.scope import Scope
 
 MemoryKind = str
 """What a chunk can become: the label of its atoms. Other packages may add kinds of their own."""
@@ -13,6 +24,13 @@ CHUNK_MEMORY: Final = "chunk_memory"
 KEYWORD_MEMORY: Final = "keyword_memory"
 STATE_DOCUMENT: Final = "state_document"
 """The label of the state document's atom, and the beginning of its id."""
+NOTHING: Final = "nothing_to_remember"
+"""The label of an atom that stands for a chunk of which there is no memory."""
+NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""When an atom ends to hold that is kept and that no recall may bring back."""
+SETTINGS: Final = "settings"
+"""The field of metadata with the digest of the settings by which a memory was made."""
+_PAGE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +79,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkMemory:
-    """A text block that sums up a chunk, or several that were condensed."""
+    """A text block that sums up a chunk."""
 
     text: str
     hash: str = ""
@@ -73,8 +91,6 @@ class ChunkMemory:
     """Ids of the messages it was made from."""
     borrowed: tuple[str, ...] = ()
     """Ids of other messages and memories whose words its author took over: it rests on them too."""
-    condenses: tuple[str, ...] = ()
-    """Ids of the chunk memories in whose place it stands."""
     place: float = 0.0
     recorded: datetime | None = None
     author: str = ""
@@ -111,3 +127,103 @@ class KeywordMemory:
     def moment(self) -> datetime | None:
         """When what it tells of was said, else when it was recorded."""
         return self.time or self.recorded
+
+    @property
+    def words(self) -> str:
+        """All its words."""
+        lists = (self.entities, self.key_phrases, self.topics)
+        return "\n".join((self.title, self.summary, *map(", ".join, lists)))
+
+
+M = TypeVar("M", ChunkMemory, KeywordMemory)
+LABELS: Final[Mapping[type, MemoryKind]] = {ChunkMemory: CHUNK_MEMORY, KeywordMemory: KEYWORD_MEMORY}
+_OF_ATOM: Final = {"text", "summary", "id", "source", "time", "recorded"}
+"""Fields of a memory that its atom has; all others are metadata."""
+
+
+def memory_item(memory: ChunkMemory | KeywordMemory) -> dict[str, Any]:
+    """What `Memory.remember_many` takes."""
+    values = asdict(memory)
+    metadata = {name: list(each) if isinstance(each, tuple) else each for name, each in values.items()}
+    return {
+        "text": values.get("text", values.get("summary")),
+        "id": memory.id,
+        "kind": "observation" if isinstance(memory, ChunkMemory) else "fact",
+        "label": LABELS[type(memory)],
+        "source": [*memory.source, *memory.borrowed],
+        "time": values.get("time"),
+        "metadata": {
+            name: each for name, each in metadata.items() if name not in _OF_ATOM and each not in ("", None, [], {})
+        },
+    }
+
+
+def read_memory(kind: type[M], atom: Atom) -> M:
+    """The memory that an atom holds."""
+    known = {each.name for each in fields(kind)}
+    values: dict[str, Any] = {
+        name: tuple(each) if isinstance(each, list) else each for name, each in atom.metadata.items()
+    }
+    values |= {"text": atom.text, "summary": atom.text, "id": atom.id, "source": own_source(atom)}
+    values |= {"chunk": chunk_of(atom), "time": atom.time, "recorded": atom.recorded, "title": values.get("title", "")}
+    return kind(**{name: each for name, each in values.items() if name in known})
+
+
+def chunk_of(atom: Atom) -> Chunk | None:
+    """The chunk that an atom was made from, if that is known."""
+    return Chunk(**atom.metadata["chunk"]) if atom.metadata.get("chunk") else None
+
+
+def own_source(atom: Atom) -> tuple[str, ...]:
+    """Ids of what a memory was made from, without what its author took over from others."""
+    borrowed = set(atom.metadata.get("borrowed", ()))
+    return tuple(id for id in atom.source if id not in borrowed)
+
+
+def nothing_item() -> dict[str, Any]:
+    """What `Memory.remember_many` takes for a chunk with nothing to remember."""
+    return {"text": "Nothing to remember.", "label": NOTHING, "valid_to": NEVER}
+
+
+def nothing_after(atom: Atom) -> dict[str, Any]:
+    """The same for the chunk of a memory that is to be forgotten."""
+    kept = {name: atom.metadata[name] for name in ("chunk", "place", SETTINGS) if name in atom.metadata}
+    return {**nothing_item(), "id": f"{Chunk(**kept['chunk']).name}:none", "source": own_source(atom), "metadata": kept}
+
+
+def chunk_memories(memory: Memory, scope: Scope) -> list[ChunkMemory]:
+    """Those in force, in the order of the discussion."""
+    return _in_order(ChunkMemory, memory, scope)
+
+
+def keyword_memories(memory: Memory, scope: Scope) -> list[KeywordMemory]:
+    """Those in force, in the order of the discussion."""
+    return _in_order(KeywordMemory, memory, scope)
+
+
+def _in_order(kind: type[M], memory: Memory, scope: Scope) -> list[M]:
+    now = utc_now()
+    found = [read_memory(kind, atom) for atom in all_atoms(memory, scope, LABELS[kind]) if is_in_force(atom, now)]
+    return sorted(found, key=lambda each: each.place)
+
+
+def all_atoms(memory: Memory, scope: Scope, *labels: str, retired: bool = False) -> Iterator[Atom]:
+    """Atoms with these labels in the order they were recorded, also what has expired; with `retired` also those that
+    were replaced."""
+    after = ""
+    while True:
+        how: Any = {"kinds": ATOM_KINDS, "labels": labels, "retired": retired, "exact": True}
+        page = memory.list(scope, limit=_PAGE, after=after, **how)
+        yield from (item for item in page.items if isinstance(item, Atom))
+        if not (after := page.next):
+            return
+
+
+def is_in_force(atom: Atom, now: datetime) -> bool:
+    """Whether an atom holds at that moment."""
+    return atom.valid_to is None or atom.valid_to > now
+
+
+def is_made(atom: Atom, now: datetime) -> bool:
+    """Whether an atom says that its chunk was made, if only with nothing to remember; not if it was ended since."""
+    return is_in_force(atom, now) or (atom.label == NOTHING and atom.valid_to == NEVER)

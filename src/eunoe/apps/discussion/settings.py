@@ -1,13 +1,59 @@
-"""The settings of a discussion: when memories are made, from how much, and who puts them in words."""
+"""The settings of a discussion: when memories are made, from how much, and who puts them in words.
+
+They are read from files as WilmerAI has them, with keys of our own beside its keys. Every key is honoured or named in
+`notes`. A value of the wrong type is refused by the name of its key.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import Any, Final
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
 
 from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, MemoryKind
 from eunoe.errors import InputError
-from eunoe.model.arguments import show
+from eunoe.model.arguments import check_count, check_flag, check_text, show
+
+T = TypeVar("T")
+_TYPE_NAMES: Final = {
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    tuple: "a tuple of texts",
+}
+USE_VECTOR: Final = "useVectorForQualityMemory"
+BOTH: Final = "both"
+TOKEN_FACTORS: Final = {"conservative": 1.0, "balanced": 1.25, "aggressive": 1.5, "xaggressive": 1.85}
+_SUMMARIZER: Final = "chatsummarysummarizer"
+_AUTHOR_FIELDS: Final = {
+    "WorkflowName": "workflow",
+    "SystemPrompt": "system_prompt",
+    "Prompt": "prompt",
+    "EndpointName": "endpoint",
+    "Preset": "preset",
+    "MaxResponseSizeInTokens": "max_tokens",
+}
+_PROMPTS: Final = {"systemPrompt": "vectorMemorySystemPrompt", "prompt": "vectorMemoryPrompt"}
+"""Keys of prompts for chunk memories, and the same for keyword memories."""
+UNSUPPORTED: Final = {
+    "embeddingEndpointName": "vectors are made by the embedder of the memory",
+    "embeddingBackfillBatchSize": "vectors are made when a memory is stored",
+    "vectorMemoryIndexTopics": "topics are always searched",
+    **dict.fromkeys(
+        (
+            "condenseMemories",
+            "memoriesBeforeCondensation",
+            "memoryCondensationBuffer",
+            "condensationLockTimeoutSeconds",
+            *(f"condenseMemories{ending}" for ending in _AUTHOR_FIELDS),
+        ),
+        "chunk memories are not condensed; the rolling summary folds them in",
+    ),
+}
+"""Keys of the settings file that change nothing, and why."""
 
 
 class _Settings:
@@ -17,23 +63,12 @@ class _Settings:
 
     def __post_init__(self) -> None:
         for each in fields(self):  # type: ignore[arg-type]
-            _check_type(f"{type(self).__name__}.{each.name}", getattr(self, each.name), each.default)
-
-
-def _check_type(name: str, value: Any, default: Any) -> None:
-    kind = type(default)
-    is_right = isinstance(value, (int, float) if kind is float else kind) and isinstance(value, bool) == (kind is bool)
-    if not is_right or (kind is tuple and not all(isinstance(each, str) for each in value)):
-        raise InputError(f"{name} is {show(value)}: it must be {_TYPE_NAMES.get(kind, kind.__name__)}")
-
-
-_TYPE_NAMES: Final = {
-    bool: "True or False",
-    int: "a whole number",
-    float: "a number",
-    str: "a text",
-    tuple: "a tuple of texts",
-}
+            value, kind = getattr(self, each.name), type(each.default)
+            is_type = isinstance(value, (int, float) if kind is float else kind)
+            is_right = is_type and isinstance(value, bool) == (kind is bool)
+            if not is_right or (kind is tuple and not all(isinstance(part, str) for part in value)):
+                name = f"{type(self).__name__}.{each.name}"
+                raise InputError(f"{name} is {show(value)}: it must be {_TYPE_NAMES.get(kind, kind.__name__)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,20 +110,6 @@ class SummarySettings(_Settings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CondensationSettings(_Settings):
-    """Old chunk memories made into one."""
-
-    is_on: bool = False
-    memories: int = 0
-    """So many become one."""
-    buffer: int = 0
-    """So many of the latest are left alone."""
-    lease_seconds: int = 600
-    """After so many seconds without a sign of life another process may take over."""
-    author: AuthorSettings = AuthorSettings()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StateDocumentSettings(_Settings):
     """The document that holds the current truth."""
 
@@ -109,7 +130,6 @@ class DiscussionSettings(_Settings):
     chunk_memory: ChunkSettings = ChunkSettings()
     keyword_memory: ChunkSettings = ChunkSettings(author=AuthorSettings(max_tokens=1024))
     summary: SummarySettings = SummarySettings()
-    condensation: CondensationSettings = CondensationSettings()
     state_document: StateDocumentSettings = StateDocumentSettings()
     token_factor: float = 1.0
     """What estimated tokens are multiplied with."""
@@ -120,10 +140,190 @@ class DiscussionSettings(_Settings):
     def authors(self) -> list[AuthorSettings]:
         """Those of all that is switched on."""
         chunks = {CHUNK_MEMORY: self.chunk_memory, KEYWORD_MEMORY: self.keyword_memory}
-        documents = [each for each in (self.summary, self.condensation, self.state_document) if each.is_on]
-        return [chunks[kind].author for kind in self.memory_kinds if kind in chunks] + [
-            each.author for each in documents
-        ]
+        documents = [each.author for each in (self.summary, self.state_document) if each.is_on]
+        return [*(chunks[kind].author for kind in self.memory_kinds if kind in chunks), *documents]
 
 
 DEFAULT_SETTINGS: Final = DiscussionSettings()
+
+
+class _Key(NamedTuple):
+    """Where the value of a key goes, and how it is read."""
+
+    place: str
+    read: Callable[[object, str], Any]
+
+
+def _text(value: object, name: str) -> str:
+    return check_text(value, name)
+
+
+def _count(value: object, name: str) -> int:
+    return check_count(value, name)
+
+
+def _count_or_none(value: object, name: str) -> int:
+    return check_count(value, name, least=0)
+
+
+def _share(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InputError(f"{name} is {show(value)}: it must be a number from 0 to 1")
+    return float(value)
+
+
+def _token_factor(value: object, name: str) -> float:
+    factor = TOKEN_FACTORS.get(value.strip().lower()) if isinstance(value, str) else None
+    if factor is None:
+        raise InputError(f"{name} is {show(value)}: it must be one of {', '.join(TOKEN_FACTORS)}")
+    return factor
+
+
+_AUTHOR_READERS: Final[Mapping[str, Callable[[object, str], Any]]] = {"max_tokens": _count}
+
+
+def _author_keys(prefix: str, place: str) -> dict[str, _Key]:
+    """Keys that say who puts something in words, such as `chatSummaryPrompt`."""
+    keys = {f"{prefix}{ending}": field for ending, field in _AUTHOR_FIELDS.items()}
+    return {key: _Key(f"{place}.author.{field}", _AUTHOR_READERS.get(field, _text)) for key, field in keys.items()}
+
+
+KEYS: Final[Mapping[str, _Key]] = {
+    "lookbackStartTurn": _Key("lookback", _count_or_none),
+    "wilmerContextEstimationLevel": _Key("token_factor", _token_factor),
+    "fileMemoryWorkflowName": _Key("chunk_memory.author.workflow", _text),
+    "systemPrompt": _Key("chunk_memory.author.system_prompt", _text),
+    "prompt": _Key("chunk_memory.author.prompt", _text),
+    "endpointName": _Key("chunk_memory.author.endpoint", _text),
+    "preset": _Key("chunk_memory.author.preset", _text),
+    "maxResponseSizeInTokens": _Key("chunk_memory.author.max_tokens", _count),
+    "chunkEstimatedTokenSize": _Key("chunk_memory.tokens", _count),
+    "maxMessagesBetweenChunks": _Key("chunk_memory.messages", _count),
+    **_author_keys("vectorMemory", "keyword_memory"),
+    "vectorMemoryChunkEstimatedTokenSize": _Key("keyword_memory.tokens", _count),
+    "vectorMemoryMaxMessagesBetweenChunks": _Key("keyword_memory.messages", _count),
+    "useChatSummary": _Key("summary.is_on", check_flag),
+    "minMemoriesPerSummary": _Key("summary.least_memories", _count),
+    "loopIfMemoriesExceed": _Key("summary.most_memories", _count),
+    **_author_keys("chatSummary", "summary"),
+    "useStateDocument": _Key("state_document.is_on", check_flag),
+    "stateDocumentMinRetentionRatio": _Key("state_document.least_share", _share),
+    **_author_keys("stateDocument", "state_document"),
+}
+"""The keys that are honoured, beside the two that choose what a chunk becomes."""
+_SUMMARIZER_KEYS: Final[Mapping[str, _Key]] = {
+    "minMemoriesPerSummary": _Key("least_memories", _count),
+    "loopIfMemoriesExceed": _Key("most_memories", _count),
+    **{
+        name[0].lower() + name[1:]: _Key(f"author.{field}", _AUTHOR_READERS.get(field, _text))
+        for name, field in _AUTHOR_FIELDS.items()
+        if field != "workflow"
+    },
+}
+"""Keys of a node that writes the summary."""
+
+
+def read_settings(source: Path | Mapping[str, Any]) -> DiscussionSettings:
+    """Read the settings of discussions from a JSON file, or from what such a file holds.
+
+    >>> settings = read_settings({"useVectorForQualityMemory": True, "lookbackStartTurns": 4})
+    >>> settings.memory_kinds, settings.notes
+    (('keyword_memory',), ('lookbackStartTurns is not supported: there is no setting of that name',))
+    """
+    given = _without_nulls(_read_object(source))
+    settings = _with_values(DEFAULT_SETTINGS, given, KEYS)
+    others = [key for key in given if key not in KEYS and key not in (USE_VECTOR, BOTH)]
+    notes = [f"{key} is not supported: {UNSUPPORTED.get(key, 'there is no setting of that name')}" for key in others]
+    use_vector, both = (check_flag(given.get(key, False), key) for key in (USE_VECTOR, BOTH))
+    kinds: tuple[MemoryKind, ...] = (KEYWORD_MEMORY,) if use_vector else (CHUNK_MEMORY,)
+    if both:
+        kinds = (CHUNK_MEMORY, KEYWORD_MEMORY)
+    if CHUNK_MEMORY not in kinds and not settings.keyword_memory.author.workflow:
+        notes += [
+            f"{key} is not used: it is for chunk memories, and {own} for keyword memories"
+            for key, own in _PROMPTS.items()
+            if given.get(key) and not given.get(own)
+        ]
+    return replace(settings, memory_kinds=kinds, notes=tuple(notes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserSettings:
+    """What a user's own file says of discussions: where they are, and which workflows work on them."""
+
+    discussion_directory: str = ""
+    """Where files of discussions lie: what `files_dir` takes."""
+    settings_name: str = ""
+    """The name of the settings file, without `.json`."""
+    recent_memory_workflow: str = ""
+    file_memory_workflow: str = ""
+    chat_summary_workflow: str = ""
+    """Its `chatSummarySummarizer` node has the prompts of the summary: see `read_summary_settings`."""
+    notes: tuple[str, ...] = ()
+    """The keys that mean nothing here."""
+
+
+_USER_KEYS: Final[Mapping[str, _Key]] = {
+    "discussionDirectory": _Key("discussion_directory", _text),
+    "discussionIdMemoryFileWorkflowSettings": _Key("settings_name", _text),
+    "recentMemoryToolWorkflow": _Key("recent_memory_workflow", _text),
+    "fileMemoryToolWorkflow": _Key("file_memory_workflow", _text),
+    "chatSummaryToolWorkflow": _Key("chat_summary_workflow", _text),
+}
+
+
+def read_user_settings(source: Path | Mapping[str, Any]) -> UserSettings:
+    """Read the file of a user.
+
+    >>> read_user_settings({"chatSummaryToolWorkflow": "Summary", "port": 5002}).notes
+    ('port is not about discussions',)
+    """
+    given = _without_nulls(_read_object(source))
+    notes = tuple(f"{key} is not about discussions" for key in given if key not in _USER_KEYS)
+    return replace(_with_values(UserSettings(), given, _USER_KEYS), notes=notes)
+
+
+def read_summary_settings(source: Path | Mapping[str, Any] | list[Any]) -> SummarySettings:
+    """Read how the rolling summary is written from the `chatSummarySummarizer` node of a workflow."""
+    content = _read_json(source) if isinstance(source, Path) else source
+    nodes = content.get("nodes", []) if isinstance(content, Mapping) else content
+    if not isinstance(nodes, list):
+        raise InputError("nodes must be a list")
+    for node in nodes:
+        if isinstance(node, Mapping) and str(node.get("type", "")).lower() == _SUMMARIZER:
+            return _with_values(DEFAULT_SETTINGS.summary, _without_nulls(node), _SUMMARIZER_KEYS)
+    raise InputError("the workflow has no node of the type chatSummarySummarizer")
+
+
+def _without_nulls(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Null stands for a key that is not given."""
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _with_values(target: T, given: Mapping[str, Any], keys: Mapping[str, _Key]) -> T:
+    for key, value in given.items():
+        if key in keys:
+            target = _with_value(target, keys[key].place.split("."), keys[key].read(value, key))
+    return target
+
+
+def _with_value(target: Any, place: list[str], value: Any) -> Any:
+    """The settings with one value changed, however deep it stands."""
+    name, *rest = place
+    return replace(target, **{name: _with_value(getattr(target, name), rest, value) if rest else value})
+
+
+def _read_object(source: Path | Mapping[str, Any]) -> Mapping[str, Any]:
+    content = _read_json(source) if isinstance(source, Path) else source
+    if not isinstance(content, Mapping):
+        raise InputError(f"settings must be a JSON object, not {type(content).__name__}")
+    return content
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"settings: {path} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"settings: {path} is not JSON: {error}") from error

@@ -1,29 +1,201 @@
-"""The one entry that brings the memory of a discussion up to date."""
+"""One discussion: its log, how it stands, and the one entry that brings its memory up to date."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
+from eunoe.apps.discussion import state_document, summary
 from eunoe.apps.discussion.authors import AuthorSources, FindModel, RunWorkflow, choose_author
-from eunoe.apps.discussion.chunks.records import read_records
-from eunoe.apps.discussion.chunks.update import ChunkUpdate, Progress
+from eunoe.apps.discussion.chunks import read_records
 from eunoe.apps.discussion.creators import creator_kinds, find_creator
-from eunoe.apps.discussion.documents import condensation, state_document, summary
-from eunoe.apps.discussion.files import FileKey, settle_import, take_in_files, write_files
-from eunoe.apps.discussion.files.bounds import end_stale_imports, find_stale_imports
-from eunoe.apps.discussion.files.layout import Layout
-from eunoe.apps.discussion.log.discussion_log import DiscussionLog
-from eunoe.apps.discussion.report import UpdateReport, list_failures
+from eunoe.apps.discussion.files import FileKey, Layout, settle_import, write_files
+from eunoe.apps.discussion.files.importing import read_record
+from eunoe.apps.discussion.files.settlement import find_import_conflict
+from eunoe.apps.discussion.log import DiscussionLog
+from eunoe.apps.discussion.making import ChunkTrial, ChunkUpdate, Progress
+from eunoe.apps.discussion.model import NOTHING, all_atoms, chunk_memories, keyword_memories, nothing_after
+from eunoe.apps.discussion.scope import DEFAULT_USER, discussion_scope
 from eunoe.apps.discussion.settings import DEFAULT_SETTINGS, DiscussionSettings
+from eunoe.apps.discussion.state_document import StateDocument
 from eunoe.errors import ConflictError, InputError, LlmError, StoreBusyError, WorkflowError
 from eunoe.memory import Memory
+from eunoe.model.atom import Atom
+from eunoe.model.result import ForgetReport, LeaseStatus
 from eunoe.model.scope import Scope
 
 T = TypeVar("T")
-_FILES_LEASE: Final = "files"
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkFailure:
+    """A chunk of which no memory could be made so far. It is tried again."""
+
+    kind: str
+    first: str
+    """The id of its first message."""
+    last: str
+    attempts: int
+    error: str
+    retry: datetime | None = None
+    """Not before then, unless an update is forced."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateReport:
+    """What an update did, and what is still to be done."""
+
+    made: int = 0
+    """Chunks that became memories."""
+    redone: int = 0
+    """Chunks whose memories were made again, because their messages had changed."""
+    failed: tuple[ChunkFailure, ...] = ()
+    """All chunks that failed, now or earlier, and have not been made since."""
+    nothing: int = 0
+    """Chunks with nothing to remember. They are looked at again only if their messages change."""
+    waiting: int = 0
+    """Messages that are in no chunk yet, those that are left out at the end not counted."""
+    held: int = 0
+    """Chunks that somebody else was making, or began and did not finish a moment ago."""
+    summary: int | None = None
+    """The number of the new revision of the rolling summary, if there is one."""
+    state_document: str = ""
+    """What became of the state document."""
+    notes: tuple[str, ...] = ()
+    """What a person should know: what was repaired, left out or put off, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscussionStatus:
+    """How a discussion stands."""
+
+    id: str
+    user: str
+    messages: int
+    """Those of the chat as it stands now."""
+    retracted: int
+    """Messages that were edited, deleted or regenerated. They stay in the log."""
+    waiting: int
+    """Messages of the chat that are in no chunk that was made, and that come after what was imported."""
+    last_message: datetime | None
+    chunk_memories: int
+    keyword_memories: int
+    summary: int
+    """The number of the current revision of the rolling summary; 0 if there is none."""
+    new_since_summary: int
+    """Chunk memories that the summary does not hold yet."""
+    state_document: int
+    """How many versions the state document has had."""
+    failed: tuple[ChunkFailure, ...] = ()
+    """Chunks of which no memory could be made so far."""
+    other_failures: tuple[LeaseStatus, ...] = ()
+    """What else failed: the summary, the state document."""
+    in_progress: tuple[str, ...] = ()
+    """What somebody works on at the moment."""
+    import_conflict: str = ""
+    """Why updates make nothing after an import, and what to do; empty if they go on."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing of it."""
+        parts = (self.messages, self.retracted, self.chunk_memories, self.keyword_memories, self.summary)
+        return not any((*parts, self.state_document))
+
+
+class Discussion:
+    """The memory of a long chat.
+
+    >>> with eunoe.open(":memory:", embedder="none", llm="none") as memory:
+    ...     trip = Discussion(memory, "trip", "anna")
+    ...     _ = trip.log.take_in([{"role": "user", "content": "We fly to Rome in May."}])
+    ...     trip.status().messages
+    1
+    """
+
+    def __init__(self, memory: Memory, id: str, user: str = DEFAULT_USER) -> None:
+        self.memory = memory
+        self.scope = discussion_scope(id, user)
+        self.log = DiscussionLog(memory, self.scope)
+
+    def status(self) -> DiscussionStatus:
+        """Return how it stands: what it holds, what failed, what is being done."""
+        memory, scope, sequence = self.memory, self.scope, self.log.sequence()
+        standing = [message for message in sequence if not message.is_retracted]
+        chunks, keywords = chunk_memories(memory, scope), keyword_memories(memory, scope)
+        sources = [*(each.source for each in chunks), *(each.source for each in keywords)]
+        used = {id for ids in (*sources, *(atom.source for atom in all_atoms(memory, scope, NOTHING))) for id in ids}
+        covered = {id for each in read_record(memory, scope).settled.values() for id in each["messages"]}
+        end = max((place for place, message in enumerate(standing, 1) if message.id in covered), default=0)
+        leases = memory.leases.list(scope)
+        return DiscussionStatus(
+            id=scope.pairs["discussion"],
+            user=scope.pairs["user"],
+            messages=len(standing),
+            retracted=len(sequence) - len(standing),
+            waiting=sum(message.id not in used and bool(message.text.strip()) for message in standing[end:]),
+            last_message=standing[-1].time if standing else None,
+            chunk_memories=len(chunks),
+            keyword_memories=len(keywords),
+            summary=next((each.number for each in memory.summaries.revisions(scope) if each.current), 0),
+            new_since_summary=len(summary.new_since_summary(memory, scope)),
+            state_document=len(StateDocument(memory, scope).history()),
+            failed=_failures(leases),
+            other_failures=tuple(lease for lease in leases if lease.error and "first" not in lease.data),
+            in_progress=tuple(lease.name for lease in leases if lease.is_held),
+            import_conflict=find_import_conflict(memory, scope, standing),
+        )
+
+    def update(
+        self,
+        messages: Sequence[Mapping[str, Any]] | None = None,
+        settings: DiscussionSettings = DEFAULT_SETTINGS,
+        **options: Any,
+    ) -> UpdateReport:
+        """Take messages in, and make the memories that are due. Options are those of `update_discussion`."""
+        return update_discussion(self.memory, self.scope, settings, messages=messages, **options)
+
+    def rebuild(self, settings: DiscussionSettings = DEFAULT_SETTINGS, **options: Any) -> UpdateReport:
+        """Make all memories anew from the log, with these settings: of the kinds that these name, the rolling summary
+        and the state document.
+
+        Each memory holds until there is another one of its messages; then it stays in the history. So a rebuild may
+        fail or be killed: call it again with the same settings, and it goes on. What was imported stays, since the
+        messages it was made from are not known.
+        """
+        return self.update(None, settings, rebuild=True, **options)
+
+    def try_chunk(
+        self,
+        number: int,
+        settings: DiscussionSettings = DEFAULT_SETTINGS,
+        *,
+        find_model: FindModel | None = None,
+        run_workflow: RunWorkflow | None = None,
+    ) -> list[ChunkTrial]:
+        """Return what a chunk would become if the discussion were rebuilt with these settings, for each kind of memory
+        that they name. Nothing is written. `number` counts from 1."""
+        sources, sequence = AuthorSources.of(self.memory, find_model, run_workflow), self.log.sequence()
+        updates = [ChunkUpdate(self.memory, self.scope, kind, settings, sources) for kind in settings.memory_kinds]
+        return [update.try_one(sequence, number) for update in updates]
+
+    def forget(self, ids: str | Iterable[str]) -> ForgetReport:
+        """Remove memories or messages for good, with all that rests on them.
+
+        The chunk of a memory counts as made from then on, so that no update makes the memory again; a rebuild does, and
+        so does a change of its messages. To forget what was said, name the messages.
+        """
+        wanted = [ids] if isinstance(ids, str) else list(ids)
+        found = self.memory.get_many(self.scope, wanted)
+        if marks := [nothing_after(atom) for atom in found if isinstance(atom, Atom) and atom.metadata.get("chunk")]:
+            self.memory.remember_many(self.scope, marks, replace=True, again=True)
+        return self.memory.forget(self.scope, wanted)
+
+    def delete(self) -> ForgetReport:
+        """Remove the whole discussion for good, with its log. The same chat may be taken in again later."""
+        return self.memory.forget(self.scope, everything=True, may_return=True, exact=True)
 
 
 def update_discussion(
@@ -55,7 +227,7 @@ def update_discussion(
         find_model: finds the language model for an endpoint and a preset; without it the memory's own is asked.
         run_workflow: runs the workflows that the settings name.
         progress: is told the kind of memory, how many chunks are done, and how many there are.
-        files_dir: where files of the discussion are kept current.
+        files_dir: where the files of the discussion are written in the end, as an export does it.
         layout: how these files are laid out: "folders" or "flat".
         key: encrypts these files.
         continue_at: where an imported discussion goes on, if that cannot be found.
@@ -63,115 +235,65 @@ def update_discussion(
     """
     for kind in settings.memory_kinds:
         find_creator(kind)
-    sources = AuthorSources(find_model or (lambda endpoint, preset: memory.llm), run_workflow)
-    run = _Update(memory, scope, settings, sources, force, rebuild, list(settings.notes))
-    if rebuild:
-        run.check_authors()
+    sources, notes = AuthorSources.of(memory, find_model, run_workflow), list(settings.notes)
+    for author in settings.authors if rebuild else ():  # who cannot be found is told before anything is changed
+        choose_author(author, summary.PROMPTS, sources)
+    log = DiscussionLog(memory, scope)
     if messages is not None:
-        run.notes += DiscussionLog(memory, scope).take_in(messages, is_whole=is_whole).notes
-    if files_dir is not None:  # before anything is made: what another program made is not made twice
-        run.notes += take_in_files(memory, scope, files_dir, layout, key)
-    run.settle_condensation()
-    chunks = run.make_memories(progress, continue_at)
-    run.settle_condensation()
-    revision = run.attempt("the rolling summary", run.update_summary)
-    condensed = run.attempt("condensation", run.condense)
-    outcome = run.attempt("the state document", run.update_state_document)
-    if files_dir is not None:
-        run.attempt("writing files", lambda: run.write_files(files_dir, layout, key))
-    return UpdateReport(
-        made=sum(each.made for each in chunks),
-        redone=sum(each.redone for each in chunks),
-        failed=list_failures(memory.leases.list(scope)),
-        nothing=sum(each.nothing for each in chunks),
-        waiting=sum(each.waiting for each in chunks),
-        held=sum(each.held for each in chunks),
-        summary=revision,
-        condensed=condensed or 0,
-        state_document=outcome or "",
-        notes=tuple(dict.fromkeys(run.notes)),
-    )
+        notes += log.take_in(messages, is_whole=is_whole).notes
+    # Chunks of kinds that the settings do not name are kept true to their messages.
+    sequence, wanted = log.sequence(), settings.memory_kinds
+    standing = [message for message in sequence if not message.is_retracted]
+    kinds = [kind for kind in creator_kinds() if kind in wanted or read_records(memory, scope, kind).made]
+    imported = {kind: settle_import(memory, scope, standing, kind, continue_at=continue_at) for kind in kinds}
+    updates = [
+        ChunkUpdate(memory, scope, kind, settings, sources, force, progress, rebuild and kind in wanted)
+        for kind in kinds
+    ]
+    for update in updates:
+        update.run(sequence, imported[update.kind])
+        notes += update.notes
 
-
-@dataclass(slots=True)
-class _Update:
-    """The steps of one run."""
-
-    memory: Memory
-    scope: Scope
-    settings: DiscussionSettings
-    sources: AuthorSources
-    force: bool
-    rebuild: bool
-    notes: list[str] = field(default_factory=list)
-
-    def check_authors(self) -> None:
-        """Raise WorkflowError if somebody who is to write cannot be found, before anything is changed."""
-        for author in self.settings.authors:
-            choose_author(author, summary.PROMPTS, self.sources)
-
-    def make_memories(self, progress: Progress | None, continue_at: int | str | None) -> list[ChunkUpdate]:
-        """Make the chunks of all kinds that the settings name; those of other kinds are kept true to their messages."""
-        sequence = DiscussionLog(self.memory, self.scope).sequence()
-        standing = [message for message in sequence if not message.is_retracted]
-        kinds = [kind for kind in creator_kinds() if self._concerns(kind)]
-        imported = {
-            kind: settle_import(self.memory, self.scope, standing, kind, continue_at=continue_at) for kind in kinds
-        }
-        updates = []
-        for kind in kinds:
-            rebuild = self.rebuild and kind in self.settings.memory_kinds
-            update = ChunkUpdate(
-                self.memory, self.scope, kind, self.settings, self.sources, self.force, progress, rebuild
-            )
-            stale, notes = find_stale_imports(self.memory, self.scope, sequence, kind)
-            update.run(sequence, imported[kind], [each.chunk for each in stale])
-            end_stale_imports(self.memory, self.scope, stale)
-            self.notes += [*notes, *update.notes]
-            updates.append(update)
-        return updates
-
-    def _concerns(self, kind: str) -> bool:
-        return kind in self.settings.memory_kinds or bool(read_records(self.memory, self.scope, kind).made)
-
-    def settle_condensation(self) -> None:
-        """Let condensed memories that rest on something that changed expire, and their members hold again."""
-        standing = [message.id for message in DiscussionLog(self.memory, self.scope).messages()]
-        condensation.settle_condensation(self.memory, self.scope, standing)
-
-    def update_summary(self) -> int | None:
-        settings = self.settings.summary
-        author = choose_author(settings.author, summary.PROMPTS, self.sources) if settings.is_on else None
-        return summary.update_summary(self.memory, self.scope, settings, author, self.force)
-
-    def condense(self) -> int:
-        settings = self.settings.condensation
-        author = choose_author(settings.author, condensation.PROMPTS, self.sources) if settings.is_on else None
-        return condensation.condense(self.memory, self.scope, settings, author)
-
-    def update_state_document(self) -> str:
-        settings = self.settings.state_document
-        if not settings.is_on:
-            return ""
-        author = choose_author(settings.author, state_document.PROMPTS, self.sources)
-        return state_document.StateDocument(self.memory, self.scope).update(settings, author, self.force)
-
-    def write_files(self, files_dir: Path, layout: Layout, key: FileKey | None) -> None:
-        """Write the files. What cannot be written stands in the status, as the failure of a lease, until it is."""
-        leases = self.memory.leases
-        try:
-            write_files(self.memory, self.scope, files_dir, layout, key)
-        except (ConflictError, InputError, StoreBusyError) as error:
-            if lease := leases.acquire(self.scope, _FILES_LEASE, ignore_pause=True):
-                leases.fail(self.scope, lease, str(error))
-            raise
-        if leases.list(self.scope, _FILES_LEASE):
-            leases.drop(self.scope, _FILES_LEASE)
-
-    def attempt(self, name: str, step: Callable[[], T]) -> T | None:
+    def attempt(name: str, step: Callable[[], T]) -> T | None:
         """Take a step. If it fails, the rest goes on: the step is due again at the next run."""
         try:
             return step()
         except (LlmError, WorkflowError, ConflictError, InputError, StoreBusyError) as error:
-            self.notes.append(f"{name} failed and is tried again later: {error}")
+            notes.append(f"{name} failed and is tried again later: {error}")
             return None
+
+    def update_summary() -> int | None:
+        author = choose_author(settings.summary.author, summary.PROMPTS, sources) if settings.summary.is_on else None
+        return summary.update_summary(memory, scope, settings.summary, author, force)
+
+    def update_document() -> str:
+        if not settings.state_document.is_on:
+            return ""
+        author = choose_author(settings.state_document.author, state_document.PROMPTS, sources)
+        return StateDocument(memory, scope).update(settings.state_document, author, force)
+
+    revision = attempt("the rolling summary", update_summary)
+    outcome = attempt("the state document", update_document)
+    if files_dir is not None:
+        attempt("writing files", lambda: write_files(memory, scope, files_dir, layout, key))
+    return UpdateReport(
+        made=sum(each.made for each in updates),
+        redone=sum(each.redone for each in updates),
+        failed=_failures(memory.leases.list(scope)),
+        nothing=sum(each.nothing for each in updates),
+        waiting=sum(each.waiting for each in updates),
+        held=sum(each.held for each in updates),
+        summary=revision,
+        state_document=outcome or "",
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _failures(leases: Iterable[LeaseStatus]) -> tuple[ChunkFailure, ...]:
+    """The chunks that failed, out of the leases of a discussion."""
+    failed = [lease for lease in leases if lease.error and "first" in lease.data]
+    bounds = ([lease.data[name] for name in ("kind", "first", "last")] for lease in failed)
+    return tuple(
+        ChunkFailure(kind, first, last, lease.attempts, lease.error, lease.retry)
+        for lease, (kind, first, last) in zip(failed, bounds, strict=True)
+    )

@@ -13,6 +13,8 @@ from eunoe.model.atom import MEMORY_KEY, Item, Record
 MAX_UNSPLIT_CHARACTERS: Final = 8_000
 """A longer document is kept in parts: words and names that stand pages apart do not belong together."""
 MAX_PART_CHARACTERS: Final = 4_000
+_MAX_PARTS: Final = 10_000
+"""More than the longest text has."""
 
 _FIELDS: Final = ("text", "id", "title", "ticket", "label", "time", "metadata")
 _PART: Final = "document"
@@ -35,10 +37,13 @@ class DocumentPart(NamedTuple):
 
 
 def part_of(fact: Item | Record) -> DocumentPart:
-    part = fact.metadata.get(_PART)
-    if not isinstance(part, Mapping):
+    """Say which part a fact is. One that anybody else wrote, and that does not say so, is a document of its own."""
+    try:
+        values = fact.metadata[_PART]
+        part = DocumentPart(str(values["id"]), int(values["part"]), int(values["parts"]))
+    except (KeyError, TypeError, ValueError):
         return DocumentPart(fact.id)
-    return DocumentPart(str(part["id"]), int(part["part"]), int(part["parts"]))
+    return part if 0 < part.number <= part.parts <= _MAX_PARTS else DocumentPart(fact.id)
 
 
 class Document(NamedTuple):
@@ -73,13 +78,14 @@ def parse_document(value: str | Mapping[str, Any]) -> Document:
     id = own_id or f"doc-{blake2b(owner + text.encode(), digest_size=16).hexdigest()}"
     fact = {"label": _read_name(fields.get("label"), "label"), "time": fields.get("time")}
     shared = {name: value for name, value in (("title", title), ("ticket", ticket)) if value}
-    items = [fact | item for item in _part_items(id, split_text(text), metadata, shared)]
+    items = [fact | item for item in part_items(id, split_text(text), metadata, shared)]
     return Document(id, text, bool(own_id), items)
 
 
-def _part_items(
+def part_items(
     id: str, texts: Sequence[str], metadata: Mapping[str, Any], shared: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
+    """What `remember_many` is to be given for the parts of a document. Only the first has its own metadata."""
     for number, (part_id, text) in enumerate(zip(DocumentPart(id, parts=len(texts)).ids, texts, strict=True), 1):
         own = metadata if number == 1 else {}
         part = {_PART: {"id": id, "part": number, "parts": len(texts)}} if len(texts) > 1 else {}
@@ -92,9 +98,9 @@ def add_title(title: str, text: str) -> str:
     return text if not title or first_line == title else f"{title}\n\n{text}"
 
 
-def split_text(text: str) -> list[str]:
-    """Split a long text into parts that joined are the text again. No part is blank."""
-    if len(text) <= MAX_UNSPLIT_CHARACTERS:
+def split_text(text: str, longest: int = MAX_UNSPLIT_CHARACTERS) -> list[str]:
+    """Split a text that is longer than this into parts that joined are the text again. No part is blank."""
+    if len(text) <= longest:
         return [text]
     parts: list[str] = []
     start = 0

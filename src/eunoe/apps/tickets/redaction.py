@@ -5,11 +5,8 @@ A secret is known by its shape (`ghp_...`), by where it stands (`://user:SECRET@
 digits as chance does. Hashes, UUIDs, paths and identifiers do not, and stay. In doubt a secret is taken out.
 """
 
-import html
 import re
 import tomllib
-from bisect import bisect_right
-from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -33,31 +30,6 @@ _CONTROLS: Final = re.compile(
 )
 _UNSEEN_IN_ASCII: Final = re.compile(rf"(?<=[\t\n\r -~])[{_UNSEEN}]+(?=[\t\n\r -~])")
 """Between other letters they have a meaning: they join emoji and Persian letters."""
-_SPACED_BY_NUL: Final = re.compile(r"(?:[^\0]\0{1,3}){4,}")
-"""A text in UTF-16 or UTF-32 that was read as ASCII."""
-_ESCAPE: Final = re.compile(
-    rf"^(?:[^\\%&{_UNSEEN}\n]++|%(?![2-7][0-9a-fA-F])|&(?![#a-z]))*+\n"  # a line without any
-    r"|(?<!\\)\\{1,16}+(?:u\{?(?P<four>[0-9a-fA-F]{4})\}?|x(?P<two>[0-9a-fA-F]{2})|(?P<octal>[0-3][0-7]{2})"
-    rf"|(?P<letter>[nrte])|(?P<sign>[^\w\s\\{HIDDEN}]))"
-    r"|%(?P<percent>[2-7][0-9a-fA-F])"
-    r"|(?P<entity>&(?:#\d{2,5}|#[xX][0-9a-fA-F]{2,4}|quot|apos|amp|lt|gt|nbsp|equals|colon|commat|sol|lowbar);)"
-    rf"|[{_UNSEEN}]+",
-    re.MULTILINE,
-)
-_LETTERS: Final = {"n": "\n", "r": "\r", "t": "\t", "e": "\x1b"}
-
-
-class Reading(NamedTuple):
-    """A text in which pieces are replaced by a character or nothing. It knows where each character stood before."""
-
-    text: str
-    places: list[int]
-    origins: list[int]
-
-    def origin(self, place: int) -> int:
-        """Where in the text before the character stood that is at a place now."""
-        piece = bisect_right(self.places, place) - 1
-        return self.origins[piece] + place - self.places[piece]
 
 
 def without_controls(text: str) -> str:
@@ -66,53 +38,15 @@ def without_controls(text: str) -> str:
     >>> without_controls("\\x1b[01;31mpass\\u200bword\\x1b[m=1")
     'password=1'
     """
-    if "\0" in text:
-        text = _SPACED_BY_NUL.sub(lambda match: match[0].replace("\0", ""), text).replace("\0", "\n")
-    text = text.replace(HIDDEN, "")
+    text = text.replace("\0", "").replace(HIDDEN, "")
     return _UNSEEN_IN_ASCII.sub("", _CONTROLS.sub("", text))
 
 
-def readings(text: str) -> list[Reading]:
-    r"""Return the steps from a text to what its escapes stand for; none, if it has no escapes.
-
-    Lines without one are left out.
-
-    >>> [step.text for step in readings("one\n{\"m\":\"\\u001b[31mtwo\\n\"}")]
-    ['\n{"m":"\x1b[31mtwo\n"}', '\n{"m":"two\n"}']
-    """
-    first = _replace(text, _ESCAPE, _unescape)
-    if first.text.isspace() or first.text == text:
-        return []
-    return [first, _replace(first.text, _CONTROLS, lambda _: "")]
-
-
-def _unescape(match: re.Match[str]) -> str:
-    number = match["four"] or match["two"] or match["percent"]
-    if number:
-        return chr(int(number, 16))
-    if match["octal"]:
-        return chr(int(match["octal"], 8))
-    if match["entity"]:
-        return html.unescape(match["entity"])[:1]
-    if match["letter"] or match["sign"]:
-        return _LETTERS.get(match["letter"], match["sign"])
-    return "\n" if match[0].endswith("\n") else ""
-
-
-def _replace(text: str, pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str]) -> Reading:
-    parts, places, origins = [], [0], [0]
-    end = length = 0
-    for match in pattern.finditer(text):
-        new = replacement(match)
-        length += match.start() - end
-        places += [length, length + len(new)]
-        origins += [match.start(), match.end()]
-        parts += [text[end : match.start()], new]
-        length, end = length + len(new), match.end()
-    return Reading("".join([*parts, text[end:]]), places, origins)
-
-
 REDACTED: Final = "[redacted]"
+_BEFORE_SHAPE: Final = (
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[2-7][0-9a-fA-F])|(?<=\\u00[0-9a-fA-F]{2})|(?<=\\x[0-9a-fA-F]{2}))"
+)
+"""A token begins at the edge of a word, or after an escape as in JSON, Python and addresses."""
 _HIDDEN_RUN: Final = re.compile(f"{HIDDEN}+")
 _LINE_BREAK: Final = re.compile(r"\n\s*")
 _FRAGMENT: Final = re.compile(r"\{([a-z]+)\}")
@@ -164,30 +98,9 @@ def redact(text: str) -> str:
 
 
 def _redact_once(text: str) -> str:
-    searched = text.replace(REDACTED, HIDDEN * len(REDACTED))
-    steps = readings(searched)
-    spans = [match.span() for match in _HIDDEN_RUN.finditer(_hide(searched))]
-    if steps:
-        hidden = (match.span() for match in _HIDDEN_RUN.finditer(_hide(steps[-1].text)))
-        spans += [(_origin(start, steps), _origin(end, steps)) for start, end in hidden]
-    return _cut_out(text, spans)
-
-
-def _origin(place: int, steps: list[Reading]) -> int:
-    for step in reversed(steps):
-        place = step.origin(place)
-    return place
-
-
-def _cut_out(text: str, spans: list[tuple[int, int]]) -> str:
-    """The text with [redacted] in the place of each span. Spans that touch are one."""
-    parts: list[str] = []
-    last = -1
-    for start, end in sorted(spans):
-        if start > last:
-            parts += [text[max(last, 0) : start], REDACTED]
-        last = max(last, end)
-    return "".join([*parts, text[max(last, 0) :]])
+    """The text with [redacted] in the place of each secret. Secrets that touch are one."""
+    hidden = _hide(text.replace(REDACTED, HIDDEN * len(REDACTED)))
+    return _HIDDEN_RUN.sub(REDACTED, hidden)
 
 
 def _hide(text: str) -> str:
@@ -229,7 +142,7 @@ def _patterns() -> _Patterns:
     shapes = "|".join(map(joined, content["shapes"].values()))
     fragments["names"] = "|".join(f"(?P<{kind}>{joined(text)})" for kind, text in content["names"].items())
     return _Patterns(
-        re.compile(rf"(?<![A-Za-z0-9])(?:{shapes})"),
+        re.compile(rf"{_BEFORE_SHAPE}(?:{shapes})"),
         [re.compile(joined(text)) for text in content["places"].values()],
         [re.compile(joined(text)) for text in content["columns"].values()],
         re.compile(joined(content["named"]["value"])),

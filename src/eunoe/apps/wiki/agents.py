@@ -17,7 +17,7 @@ from eunoe.llm import LLM_VARIABLE, load_llm
 from eunoe.llm.remote import KeyMissingError
 from eunoe.llm.structured import read_json
 from eunoe.memory import AsyncMemory, Memory
-from eunoe.net.endpoint import check_base_url
+from eunoe.net.http import check_base_url
 
 try:
     from pydantic import BaseModel, BeforeValidator, Field, model_validator

@@ -1,18 +1,20 @@
-"""Memories in words for a model: on one line or in a fence, marked as data, with where they come from."""
+"""The memory of wiki agents: what they know of a repository, kept, found by words and files, and shown to a model."""
 
 import asyncio
+import inspect
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import wraps
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, ParamSpec, TypeVar, cast
 from uuid import UUID
 
+from eunoe.apps.projects.documents import DocumentPart, part_items, part_of, split_text
 from eunoe.apps.wiki.files import matches_any, open_checkout
 from eunoe.errors import EunoeError, InputError, NotFoundError, ScopeError
 from eunoe.hosts.common import default_memory
@@ -26,7 +28,7 @@ from eunoe.model.arguments import (
     parse_optional_time,
     utc_now,
 )
-from eunoe.model.atom import Atom, Item, Record
+from eunoe.model.atom import Atom
 from eunoe.model.result import Hit
 from eunoe.model.scope import Scope
 from eunoe.recall.rendering import escape_markdown
@@ -133,114 +135,11 @@ class WikiMemory:
 
 MAX_CHARACTERS: Final = 4000
 """A longer content is kept in parts."""
-OVERLAP: Final = 200
-"""Characters that a part repeats of the one before: a sentence across the seam is found from both sides."""
-_BREAKS: Final = ("\n\n", "\n", ". ", " ")
-"""Where a part ends, best first."""
-
-
-class Part(NamedTuple):
-    """A stretch of a content, and where in it that begins."""
-
-    start: int
-    text: str
-
-
-def split_content(content: str) -> list[Part]:
-    """Split a content; one that is short stays whole. No part is blank.
-
-    >>> len(split_content("x" * 4000)), [part.start for part in split_content("x" * 9000)]
-    (1, [0, 3800, 7600])
-    """
-    parts: list[Part] = []
-    start = end = 0
-    while end < len(content):
-        end = _part_end(content, start)
-        while end < len(content) and not content[start:end].strip():
-            end = _part_end(content, end)
-        if not content[start:end].strip() and parts:
-            start = parts.pop().start
-        parts.append(Part(start, content[start:end]))
-        start = end - OVERLAP
-    return parts
-
-
-def join_parts(parts: Iterable[Part]) -> str:
-    """Return the content that was split.
-
-    >>> join_parts(split_content("word " * 2000)) == "word " * 2000
-    True
-    """
-    content = ""
-    for start, text in sorted(parts):
-        content += text[len(content) - start :]
-    return content
-
-
-def part_ids(memory_id: str, count: int) -> list[str]:
-    """Return the ids of all parts of a memory. The first one's is that of the memory.
-
-    >>> part_ids("m", 3)
-    ['m', 'm#2', 'm#3']
-    """
-    return [memory_id, *(f"{memory_id}#{number}" for number in range(2, count + 1))]
-
-
-def _part_end(content: str, start: int) -> int:
-    end = start + MAX_CHARACTERS
-    if end >= len(content):
-        return len(content)
-    middle = start + MAX_CHARACTERS // 2
-    ends = (place + len(mark) for mark in _BREAKS if (place := content.rfind(mark, middle, end - len(mark))) >= 0)
-    return next(ends, end)
-
-
-_MAX_PARTS: Final = 10_000
-"""More than the longest text has."""
-
-
-class MemoryPart(NamedTuple):
-    """Which part of which memory a fact is."""
-
-    memory_id: str
-    number: int = 1
-    parts: int = 1
-    start: int = 0
-
-    @property
-    def ids(self) -> list[str]:
-        """The ids of all parts of the memory."""
-        return part_ids(self.memory_id, self.parts)
-
-
-def part_of(fact: Item | Record) -> MemoryPart:
-    """Say which part a fact is. One that anybody else wrote, and that does not say so, is a memory of its own."""
-    try:
-        values = fact.metadata["part"]
-        part = MemoryPart(str(values["memory"]), int(values["number"]), int(values["parts"]), int(values["start"]))
-    except (KeyError, TypeError, ValueError):
-        return MemoryPart(fact.id)
-    return part if 0 < part.number <= part.parts <= _MAX_PARTS and part.start >= 0 else MemoryPart(fact.id)
 
 
 def atom_items(memory: WikiMemory) -> list[dict[str, Any]]:
     """Return what `remember_many` is to be given. Files and pages stand in each part, so that recall can filter."""
-    parts = split_content(memory.content)
-    shared = {
-        "label": memory.memory_type.value,
-        "files": memory.file_paths,
-        "pages": memory.related_pages,
-        "time": memory.created_at,
-    }
-    return [
-        {"text": text, "id": id, "metadata": _metadata(memory, MemoryPart(memory.id, number, len(parts), start))}
-        | shared
-        for number, (id, (start, text)) in enumerate(zip(part_ids(memory.id, len(parts)), parts, strict=True), 1)
-    ]
-
-
-def _metadata(memory: WikiMemory, part: MemoryPart) -> dict[str, Any]:
-    values: dict[str, Any] = {
+    metadata = {
         "source_agent": memory.source_agent,
         "trust": memory.trust,
         "branch": memory.branch,
@@ -248,10 +147,15 @@ def _metadata(memory: WikiMemory, part: MemoryPart) -> dict[str, Any]:
         "blobs": dict(memory.blobs),
         "embedding": memory.embedding_metadata,
     }
-    if part.parts > 1:
-        place = {"memory": part.memory_id, "number": part.number, "parts": part.parts, "start": part.start}
-        values["part"] = place
-    return {name: value for name, value in values.items() if value}
+    shared = {
+        "label": memory.memory_type.value,
+        "files": memory.file_paths,
+        "pages": memory.related_pages,
+        "time": memory.created_at,
+    }
+    known = {name: value for name, value in metadata.items() if value}
+    parts = part_items(memory.id, split_text(memory.content, MAX_CHARACTERS), {}, known)
+    return [item | shared for item in parts]
 
 
 def read_memory(facts: Sequence[Atom], score: float | None = None) -> WikiMemory:
@@ -260,7 +164,7 @@ def read_memory(facts: Sequence[Atom], score: float | None = None) -> WikiMemory
     metadata = first.metadata
     scope = first.scope
     assert scope is not None  # what was read from a store has one
-    content = join_parts(Part(part_of(fact).start, fact.text) for fact in facts)
+    content = "".join(fact.text for fact in sorted(facts, key=lambda fact: part_of(fact).number))
     return WikiMemory(
         repository_id=scope["repository"],
         memory_type=MemoryType.parse(first.label),
@@ -268,8 +172,12 @@ def read_memory(facts: Sequence[Atom], score: float | None = None) -> WikiMemory
         source_agent=str(metadata.get("source_agent", "")),
         file_paths=list(first.files),
         related_pages=list(first.pages),
-        embedding_metadata={**_mapping(metadata, "embedding"), **_sizes(len(facts), len(content))},
-        id=part_of(first).memory_id,
+        embedding_metadata={
+            **_mapping(metadata, "embedding"),
+            "total_chunks": len(facts),
+            "original_length": len(content),
+        },
+        id=part_of(first).document,
         branch=str(metadata.get("branch", "")),
         commit=str(metadata.get("commit", "")),
         blobs=_mapping(metadata, "blobs"),
@@ -299,8 +207,21 @@ def _mapping(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
     return dict(value) if isinstance(value, Mapping) else {}
 
 
-def _sizes(chunks: int, length: int) -> dict[str, int]:
-    return {"total_chunks": chunks, "original_length": length}
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def in_thread(function: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """Run a method in a thread when it is awaited."""
+
+    @wraps(function)
+    async def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        return await asyncio.to_thread(function, *args, **kwargs)
+
+    shown: Any = call
+    shown.__signature__ = inspect.signature(function)
+    del shown.__wrapped__  # through which a mock of the class would take the method for a blocking one
+    return call
 
 
 _PAGE: Final = 10_000
@@ -337,14 +258,31 @@ class WikiMemoryRepository:
     def memory(self) -> Memory:
         return self._memory or default_memory()
 
-    async def insert(self, memory: WikiMemory) -> None:
+    @in_thread
+    def insert(self, memory: WikiMemory) -> None:
         """Keep a memory, all of it or, on an error, nothing.
 
         If it is there already, by id, the two become one, with the files and pages of both and the later commit.
         """
-        await asyncio.to_thread(self._insert, memory)
+        if embedder := self.memory.embedder:
+            memory.embedding_metadata.setdefault("model", embedder.name)
+        scope = repository_scope(memory.repository_id)
+        while True:
+            known = self._fact(scope, memory.id)
+            if known is not None and _is_visible(known):
+                memory = merge_memories(read_memory([known]), memory)
+                if self._is_kept(known, memory):
+                    return
+            elif known is not None:
+                memory = replace(memory, created_at=utc_now())  # what is hidden or over counts as gone: this is new
+            past = self._write(scope, memory)
+            if past is None or _is_version(known, past):
+                return
+            # Another agent wrote the same since it was read: what it knew must not be lost.
+            memory = merge_memories(read_memory([past]), memory)
 
-    async def vector_search(
+    @in_thread
+    def vector_search(
         self,
         repository_id: RepositoryId,
         query_embedding: str | VectorLike,
@@ -362,72 +300,76 @@ class WikiMemoryRepository:
                 vector.
         """
         types = MEMORY_TYPES if memory_type is None else (MemoryType.parse(memory_type).value,)
-        arguments = repository_scope(repository_id), query_embedding, limit, types, score_threshold
-        return await asyncio.to_thread(self._search, *arguments)
+        best = self._best_hits(repository_scope(repository_id), query_embedding, limit, types)
+        facts = [(hit.item, hit.score) for hit in best if hit.score >= score_threshold and isinstance(hit.item, Atom)]
+        return [read_memory(parts, score) for fact, score in facts if (parts := self._parts(fact))]
 
-    async def find_by_file_paths(self, repository_id: RepositoryId, file_paths: Iterable[str]) -> list[WikiMemory]:
+    @in_thread
+    def find_by_file_paths(self, repository_id: RepositoryId, file_paths: Iterable[str]) -> list[WikiMemory]:
         """Return what is remembered about these files, or about files in these folders or meant by these globs.
 
         The latest comes first.
         """
-        return await asyncio.to_thread(self._find_by_files, repository_scope(repository_id), list(file_paths))
+        wanted = list(file_paths)
+        facts = [
+            fact
+            for fact in self._all_facts(repository_scope(repository_id))
+            if _is_visible(fact) and part_of(fact).number == 1 and any(matches_any(file, wanted) for file in fact.files)
+        ]
+        return [read_memory(parts) for fact in facts if (parts := self._parts(fact))]
 
-    async def find_by_id(self, repository_id: RepositoryId, memory_id: str) -> WikiMemory:
+    @in_thread
+    def find_by_id(self, repository_id: RepositoryId, memory_id: str) -> WikiMemory:
         """Return one memory, by its id or by that of one of its parts. Raise NotFoundError if there is none."""
-        return await asyncio.to_thread(self._find, repository_scope(repository_id), memory_id)
+        return read_memory(self._find(repository_scope(repository_id), memory_id))
 
-    async def delete_by_repository(self, repository_id: RepositoryId) -> int:
-        """Forget all memories of a repository, hidden ones too; return how many."""
-        return await asyncio.to_thread(self._delete, repository_scope(repository_id))
+    @in_thread
+    def delete_by_repository(self, repository_id: RepositoryId) -> int:
+        """Forget all memories of a repository, every version, hidden and archived ones too; return how many."""
+        scope = repository_scope(repository_id)
+        facts = list(self._all_facts(scope, retired=True))
+        self._forget(scope, facts)
+        return _count_memories(fact for fact in facts if not fact.superseded_by)
 
-    async def expire(self, repository_id: RepositoryId, memory_id: str) -> None:
+    @in_thread
+    def expire(self, repository_id: RepositoryId, memory_id: str) -> None:
         """Let a memory hold no longer: it stays in the store, and is no longer found.
 
         Raise NotFoundError if there is none.
         """
-        await asyncio.to_thread(self._expire, repository_scope(repository_id), memory_id)
+        scope = repository_scope(repository_id)
+        self._set_end(scope, self._find(scope, memory_id), utc_now())
 
-    async def hide(self, repository_id: RepositoryId, before: datetime | None = None) -> int:
+    @in_thread
+    def hide(self, repository_id: RepositoryId, before: datetime | None = None) -> int:
         """Hide the memories of a repository, or those stored before a moment, until `restore` or `delete_hidden`.
 
-        Return how many.
-
-        They stay hidden if the process ends. One that is stored again meanwhile is no longer hidden.
+        Return how many. They stay hidden if the process ends. One that is stored again meanwhile is no longer hidden.
         """
-        return await asyncio.to_thread(self._hide, repository_scope(repository_id), before)
+        scope = repository_scope(repository_id)
+        facts = [fact for fact in self._all_facts(scope) if _is_visible(fact) and _is_older(fact, before)]
+        return self._set_end(scope, facts, _NEVER_TRUE)
 
-    async def restore(self, repository_id: RepositoryId) -> int:
+    @in_thread
+    def restore(self, repository_id: RepositoryId) -> int:
         """Show what was hidden again; return how many."""
-        return await asyncio.to_thread(self._restore, repository_scope(repository_id))
+        scope = repository_scope(repository_id)
+        return self._set_end(scope, [fact for fact in self._all_facts(scope) if _is_hidden(fact)], None)
 
-    async def delete_hidden(self, repository_id: RepositoryId) -> int:
+    @in_thread
+    def delete_hidden(self, repository_id: RepositoryId) -> int:
         """Forget what is hidden, or has been replaced; return how many."""
-        return await asyncio.to_thread(self._delete_hidden, repository_scope(repository_id))
+        scope = repository_scope(repository_id)
+        facts = [fact for fact in self._all_facts(scope) if not _is_visible(fact)]
+        self._forget(scope, facts)
+        return _count_memories(facts)
 
     def serialize(self, memory: WikiMemory) -> dict[str, Any]:
         """Return a memory as plain values: texts, numbers, lists and dicts."""
         return memory.as_dict()
 
     def serialize_many(self, memories: Iterable[WikiMemory]) -> list[dict[str, Any]]:
-        return [self.serialize(memory) for memory in memories]
-
-    def _insert(self, memory: WikiMemory) -> None:
-        if embedder := self.memory.embedder:
-            memory.embedding_metadata.setdefault("model", embedder.name)
-        scope = repository_scope(memory.repository_id)
-        while True:
-            known = self._fact(scope, memory.id)
-            if known is not None and _is_visible(known):
-                memory = merge_memories(read_memory([known]), memory)
-                if self._is_kept(known, memory):
-                    return
-            elif known is not None:
-                memory = replace(memory, created_at=utc_now())  # what is hidden or over counts as gone: this is new
-            past = self._write(scope, memory)
-            if past is None or _is_version(known, past):
-                return
-            # Another agent wrote the same since it was read: what it knew must not be lost.
-            memory = merge_memories(read_memory([past]), memory)
+        return [memory.as_dict() for memory in memories]
 
     def _is_kept(self, known: Atom, memory: WikiMemory) -> bool:
         """Whether nothing of a memory is new. To write it again would take as long as at first."""
@@ -446,46 +388,29 @@ class WikiMemoryRepository:
     def _fact(self, scope: Scope, id: str) -> Atom | None:
         return next((item for item in self.memory.get_many(scope, [id]) if isinstance(item, Atom)), None)
 
-    def _search(
-        self, scope: Scope, query: str | VectorLike, limit: int, types: tuple[str, ...], least: float
-    ) -> list[WikiMemory]:
-        best = [hit for hit in self._best_hits(scope, query, limit, types) if hit.score >= least]
-        facts = [(self._parts(hit.item), hit.score) for hit in best if isinstance(hit.item, Atom)]
-        return [read_memory(parts, score) for parts, score in facts if parts]
-
     def _best_hits(self, scope: Scope, query: str | VectorLike, limit: int, types: tuple[str, ...]) -> list[Hit]:
         """The best hit of each memory. Parts of one may crowd others out, so that more may have to be asked for."""
         wanted = limit
         while True:
-            hits = self._recall(scope, query, wanted, types)
+            if isinstance(query, str):
+                hits = self.memory.recall(scope, query, limit=wanted, kinds=["fact"], labels=types)
+            else:
+                options: Any = {"vector": query, "recipe": "dense", "limit": wanted, "kinds": ["fact"], "labels": types}
+                hits = self.memory.recall(scope, _NO_WORDS, **options)
             best: dict[str, Hit] = {}
             for hit in hits:
-                best.setdefault(part_of(hit.record).memory_id, hit)
+                best.setdefault(part_of(hit.record).document, hit)
             if len(best) >= limit or len(hits) < wanted:
                 return list(best.values())[:limit]
             wanted *= 4
 
-    def _recall(self, scope: Scope, query: str | VectorLike, limit: int, types: tuple[str, ...]) -> list[Hit]:
-        if isinstance(query, str):
-            return self.memory.recall(scope, query, limit=limit, kinds=["fact"], labels=types)
-        return self.memory.recall(
-            scope, _NO_WORDS, vector=query, recipe="dense", limit=limit, kinds=["fact"], labels=types
-        )
-
-    def _find_by_files(self, scope: Scope, wanted: list[str]) -> list[WikiMemory]:
-        facts = [
-            fact
-            for fact in self._all_facts(scope)
-            if _is_visible(fact) and part_of(fact).number == 1 and any(matches_any(file, wanted) for file in fact.files)
-        ]
-        return [read_memory(parts) for fact in facts if (parts := self._parts(fact))]
-
-    def _find(self, scope: Scope, memory_id: str) -> WikiMemory:
+    def _find(self, scope: Scope, memory_id: str) -> list[Atom]:
+        """The parts of a memory."""
         fact = self._fact(scope, memory_id)
         is_memory = fact is not None and _is_visible(fact) and fact.label in MEMORY_TYPES
         if fact is None or not is_memory or not (parts := self._parts(fact)):
             raise NotFoundError(f"there is no memory {memory_id!r} of this repository")
-        return read_memory(parts)
+        return parts
 
     def _parts(self, fact: Atom) -> list[Atom]:
         """All parts of the memory that a fact is of; none if somebody deletes them at this moment."""
@@ -496,31 +421,9 @@ class WikiMemoryRepository:
         facts = [item for item in self.memory.get_many(scope, part.ids) if isinstance(item, Atom)]
         return facts if len(facts) == part.parts else []
 
-    def _delete(self, scope: Scope) -> int:
-        """Every version goes with a memory, and what was archived."""
-        facts = list(self._all_facts(scope, retired=True))
-        self._forget(scope, facts)
-        return _count_memories(fact for fact in facts if not fact.superseded_by)
-
-    def _delete_hidden(self, scope: Scope) -> int:
-        facts = [fact for fact in self._all_facts(scope) if not _is_visible(fact)]
-        self._forget(scope, facts)
-        return _count_memories(facts)
-
     def _forget(self, scope: Scope, facts: Sequence[Atom]) -> None:
         if facts:
             self.memory.forget(scope, [fact.id for fact in facts], may_return=True)
-
-    def _expire(self, scope: Scope, memory_id: str) -> None:
-        memory = self._find(scope, memory_id)
-        self.memory.expire(scope, part_ids(memory.id, memory.embedding_metadata["total_chunks"]), utc_now())
-
-    def _hide(self, scope: Scope, before: datetime | None) -> int:
-        facts = [fact for fact in self._all_facts(scope) if _is_visible(fact) and _is_older(fact, before)]
-        return self._set_end(scope, facts, _NEVER_TRUE)
-
-    def _restore(self, scope: Scope) -> int:
-        return self._set_end(scope, [fact for fact in self._all_facts(scope) if _is_hidden(fact)], None)
 
     def _set_end(self, scope: Scope, facts: Sequence[Atom], end: datetime | None) -> int:
         if facts:
@@ -529,10 +432,10 @@ class WikiMemoryRepository:
 
     def _all_facts(self, scope: Scope, retired: bool = False) -> Iterator[Atom]:
         """All facts that wiki memories are kept as, the latest first."""
-        options: Any = {"kinds": ["fact"], "labels": MEMORY_TYPES, "newest": True, "limit": _PAGE, "retired": retired}
+        wanted: Any = {"kinds": ["fact"], "labels": MEMORY_TYPES, "newest": True, "limit": _PAGE, "retired": retired}
         after = ""
         while True:
-            page = self.memory.list(scope, after=after, **options)
+            page = self.memory.list(scope, after=after, **wanted)
             yield from (item for item in page.items if isinstance(item, Atom))
             if not (after := page.next):
                 return
@@ -559,7 +462,7 @@ def _is_version(known: Atom | None, past: Atom) -> bool:
 
 
 def _count_memories(facts: Iterable[Atom]) -> int:
-    return len({part_of(fact).memory_id for fact in facts})
+    return len({part_of(fact).document for fact in facts})
 
 
 Result = dict[str, Any]
@@ -654,7 +557,7 @@ class WikiMemoryService:
         await self._repository.insert(memory)
         if old is not None and old.id != memory.id:
             await self._repository.expire(repository_id, old.id)
-        ids = part_ids(memory.id, len(split_content(content)))
+        ids = DocumentPart(memory.id, parts=len(split_text(content, MAX_CHARACTERS))).ids
         return {"memory_id": memory.id, "memory_ids": ids, "chunks_created": len(ids)}
 
     @_safe_verb

@@ -6,13 +6,13 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from eunoe.errors import InputError
-from eunoe.hosts.chats.conversation import Conversation
-from eunoe.hosts.chats.plain import read_message
+from eunoe.errors import InputError, MissingPackageError
+from eunoe.hosts.chats.formats import Conversation, read_message
 from eunoe.hosts.common import Problems
 
 _HEADER: Final = b"SQLite format 3\x00"
@@ -107,10 +107,45 @@ def _parse(text: object) -> Mapping[str, Any]:
 
 
 def _read_langgraph(connection: sqlite3.Connection, table: str, problems: Problems) -> Iterator[Conversation]:
-    from eunoe.hosts.chats.checkpoints import read_threads
+    """Every message that a thread has ever held, with the time of its first checkpoint."""
+    try:
+        from langchain_core.messages import BaseMessage, RemoveMessage
+        from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+    except ImportError as error:
+        raise MissingPackageError("LangGraph's checkpoints need LangGraph: pip install 'eunoe[langgraph]'") from error
 
+    # No type outside the serializer's own list is made: a checkpoint can name any class.
+    serializer = JsonPlusSerializer(allowed_msgpack_modules=None)
     query = f"SELECT thread_id, type, checkpoint, metadata FROM {table} WHERE checkpoint_ns = '' "
-    yield from read_threads(connection.execute(f"{query} ORDER BY thread_id, checkpoint_id"), problems)
+    rows = connection.execute(f"{query} ORDER BY thread_id, checkpoint_id")
+    for thread, group in groupby(rows, key=lambda row: str(row[0])):
+        messages: dict[str, dict[str, Any]] = {}
+        person = ""
+        for _, packing, data, metadata in group:
+            person = person or _person(metadata)
+            with problems.catch(f"thread {thread}"):
+                try:
+                    checkpoint = serializer.loads_typed((packing, data))
+                except Exception as error:  # whatever a damaged or foreign checkpoint makes the serializer raise
+                    raise InputError(f"a checkpoint cannot be read ({type(error).__name__})") from error
+                values = checkpoint.get("channel_values") if isinstance(checkpoint, dict) else None
+                found = values.get("messages") if isinstance(values, dict) else None
+                said = [each for each in found if isinstance(each, BaseMessage)] if isinstance(found, list) else []
+                kept = (each for each in said if not isinstance(each, RemoveMessage))
+                for number, each in enumerate(kept):
+                    value = read_message(each.model_dump(), f"{thread}#{number}", checkpoint.get("ts"))
+                    if value["text"].strip():
+                        messages.setdefault(value["id"], value)
+        yield Conversation(thread, list(messages.values()), person)
+
+
+def _person(metadata: bytes | str | None) -> str:
+    try:
+        value = json.loads(metadata or "{}")
+    except ValueError:
+        return ""
+    user = value.get("user_id") if isinstance(value, dict) else None
+    return str(user) if isinstance(user, str | int) else ""
 
 
 _KINDS: Final = (

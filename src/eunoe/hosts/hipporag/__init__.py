@@ -4,11 +4,10 @@ Code written for HippoRAG runs with the import changed: `from eunoe.hosts.hippor
 in docs/integrations/hipporag.md.
 """
 
-from eunoe.hosts.hipporag.chunks import Chunk
+from eunoe.hosts.hipporag.answers import QaError, QuerySolution
 from eunoe.hosts.hipporag.config import BaseConfig
 from eunoe.hosts.hipporag.folder import HippoReport, import_folder, import_projects
-from eunoe.hosts.hipporag.rag import PROJECT, HippoRAG
-from eunoe.hosts.hipporag.solutions import QaError, QuerySolution
+from eunoe.hosts.hipporag.rag import PROJECT, Chunk, HippoRAG
 
 __all__ = [
     "PROJECT",

@@ -6,7 +6,7 @@ Read are its JSON and parquet files. Its graph is a pickle, which runs what it h
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from hashlib import md5
 from importlib.util import find_spec
@@ -24,11 +24,16 @@ from eunoe.apps.projects.settings import (
 )
 from eunoe.errors import InputError
 from eunoe.hosts.common import Problems
-from eunoe.hosts.hipporag.chunks import CHUNK, keep_described
 from eunoe.model.arguments import check_text
+from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
 from eunoe.text.normalize import replace_surrogates
 
+CHUNK: Final = "chunk"
+"""The field of a document's metadata that holds a chunk's own. Beside it stand fields that have a meaning here."""
+_KEPT: Final = ("text", "id", "label", "time", "files", "pages", "people", "pinned")
+_GRAPH: Final = frozenset({"entities", "triples"})
+"""Fields of metadata that the entity graph takes in."""
 _BATCH_SIZE: Final = 256
 _SHOWN_CHARACTERS: Final = 40
 _NO_PYARROW: Final = "to read them install pyarrow (pip install pyarrow)"
@@ -128,6 +133,21 @@ def find_projects(folder: str | Path) -> list[Path]:
     return folders
 
 
+def keep_described(memory: ProjectMemory, project: ProjectName, described: Mapping[str, Mapping[str, Any]]) -> None:
+    """Give documents that were known already, by id, the metadata of the chunks that name them now."""
+    scope = Scope(project=project)
+    changed = [
+        {**{name: getattr(atom, name) for name in _KEPT}, "metadata": metadata}
+        for atom in memory.memory.get_many(scope, list(described))
+        if isinstance(atom, Atom)
+        and (metadata := {**atom.metadata, CHUNK: dict(described[atom.id])}) != dict(atom.metadata)
+    ]
+    if changed:
+        memory.memory.remember_many(scope, changed, replace=True)
+    if any(_GRAPH & each["metadata"].keys() for each in changed):
+        memory.memory.graph.extract(scope, ask=False)  # a new version of a text is not in the graph by itself
+
+
 def check_folder(folder: str | Path) -> None:
     """Raise `InputError` if a folder holds no documents of HippoRAG that can be read here."""
     path = Path(folder)
@@ -168,8 +188,20 @@ class HippoReader:
             place = f"{name} docs[{number}]"
             with self.problems.catch(place):
                 passage = self._add_passage(_check_object(doc, "the entry")["passage"])
-                passage.entities |= dict.fromkeys(self._read_entities(place, doc.get("extracted_entities")))
-                passage.triples |= dict.fromkeys(self._read_triples(place, doc.get("extracted_triples")))
+                kinds: tuple[tuple[str, dict[Any, None], Callable[[Any], Any], str], ...] = (
+                    ("extracted_entities", passage.entities, _read_name, "name"),
+                    ("extracted_triples", passage.triples, _read_triple, "triple"),
+                )
+                for part, drawn, read, due in kinds:
+                    values = doc.get(part)
+                    if values is not None and not isinstance(values, list):
+                        self.problems.add(place, f"{part} is no list")
+                        continue
+                    for position, value in enumerate(values or ()):
+                        if (one := read(value)) is not None:
+                            drawn[one] = None
+                        else:
+                            self.problems.add(f"{place} {part}[{position}]", f"{value!r:.60} is no {due}")
 
     def _read_chunks(self, path: Path, place: str) -> None:
         if not _has_pyarrow():
@@ -196,26 +228,16 @@ class HippoReader:
         text = check_text(replace_surrogates(text), "the passage")
         return self._chunk_ids.setdefault(chunk_id, self.passages.setdefault(text, HippoPassage(text)))
 
-    def _read_entities(self, place: str, values: Any) -> Iterator[str]:
-        for number, value in enumerate(self._check_list(place, "extracted_entities", values)):
-            if isinstance(value, str) and value.strip():
-                yield replace_surrogates(value)
-            else:
-                self.problems.add(f"{place} extracted_entities[{number}]", f"{value!r:.60} is no name")
 
-    def _read_triples(self, place: str, values: Any) -> Iterator[tuple[str, str, str]]:
-        for number, value in enumerate(self._check_list(place, "extracted_triples", values)):
-            match value:
-                case [str(head), str(relation), str(tail)] if head.strip() and tail.strip():
-                    yield replace_surrogates(head), replace_surrogates(relation), replace_surrogates(tail)
-                case _:
-                    self.problems.add(f"{place} extracted_triples[{number}]", f"{value!r:.60} is no triple")
+def _read_name(value: Any) -> str | None:
+    return replace_surrogates(value) if isinstance(value, str) and value.strip() else None
 
-    def _check_list(self, place: str, name: str, values: Any) -> list[Any]:
-        if values is None or isinstance(values, list):
-            return values or []
-        self.problems.add(place, f"{name} is no list")
-        return []
+
+def _read_triple(value: Any) -> tuple[str, str, str] | None:
+    match value:
+        case [str(head), str(relation), str(tail)] if head.strip() and tail.strip():
+            return replace_surrogates(head), replace_surrogates(relation), replace_surrogates(tail)
+    return None
 
 
 def _check_object(value: Any, name: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import logging
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -14,12 +15,17 @@ import numpy as np
 from eunoe.apps.projects import ProjectMemory
 from eunoe.apps.projects.memory import open_memory
 from eunoe.errors import InputError, LlmError
-from eunoe.hosts.hipporag.answers import ask_question
-from eunoe.hosts.hipporag.chunks import CHUNK, Chunk, described_by, keep_described, read_chunks
+from eunoe.hosts.hipporag.answers import (
+    QaError,
+    QuerySolution,
+    adapt_embedder,
+    adapt_llm,
+    answer_figures,
+    ask_question,
+    recall_figures,
+)
 from eunoe.hosts.hipporag.config import chosen_settings, project_settings, read_config
-from eunoe.hosts.hipporag.folder import HippoReport, import_folder
-from eunoe.hosts.hipporag.models import adapt_embedder, adapt_llm
-from eunoe.hosts.hipporag.solutions import QaError, QuerySolution, answer_figures, check_solutions, recall_figures
+from eunoe.hosts.hipporag.folder import CHUNK, HippoReport, import_folder, keep_described
 from eunoe.llm import Llm, load_llm
 from eunoe.llm.models import asking_for
 from eunoe.model.arguments import show
@@ -29,6 +35,24 @@ from eunoe.text.normalize import replace_surrogates
 PROJECT: Final = "hipporag"
 """The project that an instance keeps its documents in; it has a folder of its own."""
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A text to index, the id of its source, and metadata that comes back with it.
+
+    >>> Chunk("Tea is hot.", "tea.md", {"page": 2}).described
+    {'page': 2, 'source_id': 'tea.md'}
+    """
+
+    content: str
+    source_id: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """Its metadata with the id of its source."""
+        return {**self.metadata, **({} if self.source_id is None else {"source_id": self.source_id})}
 
 
 class HippoRAG:
@@ -68,8 +92,10 @@ class HippoRAG:
         embedding_api_key_env: str | None = None,
         **others: Any,
     ) -> None:
-        _check_names(others)
-        _check_preprocessor(text_preprocessor)
+        if unknown := sorted(name for name in others if not name.startswith(("azure_", "embedding_provider"))):
+            raise InputError(f"HippoRAG takes no argument {', '.join(unknown)}")
+        if text_preprocessor is not None and not callable(getattr(text_preprocessor, "preprocess", None)):
+            raise InputError(f"text_preprocessor is {show(text_preprocessor)}: it must have preprocess(docs)")
         self.global_config = read_config(
             global_config,
             {
@@ -104,13 +130,23 @@ class HippoRAG:
 
         A known document gets the metadata of the chunk that has it now, if there is any.
         """
-        chunks = read_chunks(self._preprocessor.preprocess(docs) if self._preprocessor else docs)
+        chunks = []
+        given = self._preprocessor.preprocess(docs) if self._preprocessor else docs
+        for place, doc in enumerate(_check_list(given, "docs")):
+            content = doc if isinstance(doc, str) else getattr(doc, "content", None)  # of HippoRAG's own chunks, too
+            source, metadata = getattr(doc, "source_id", None), getattr(doc, "metadata", None) or {}
+            if not isinstance(content, str) or not isinstance(metadata, Mapping):
+                raise InputError(f"docs must be a list of texts or chunks: docs[{place}] is a {type(doc).__name__}")
+            chunks.append(Chunk(replace_surrogates(content), None if source is None else str(source), dict(metadata)))
         full = [chunk for chunk in chunks if chunk.content.strip()]
         if len(full) < len(chunks):
             _log.warning("%d blank documents are left out", len(chunks) - len(full))
         if not full:
             return []
-        ids = self.memory.index(self.project, [_document(chunk) for chunk in full])
+        documents = [
+            {"text": chunk.content, "metadata": {CHUNK: chunk.described} if chunk.described else {}} for chunk in full
+        ]
+        ids = self.memory.index(self.project, documents)
         described = {id: chunk.described for id, chunk in zip(ids, full, strict=True) if chunk.described}
         keep_described(self.memory, self.project, described)
         if self._reads_documents:
@@ -167,7 +203,7 @@ class HippoRAG:
     def qa(self, queries: Sequence[QuerySolution]) -> tuple[list[QuerySolution], list[str], list[dict[str, Any]]]:
         """Have the language model answer from documents that were retrieved before."""
         llm, config = self._require_llm(), self.global_config
-        solutions = check_solutions(_check_list(queries, "queries"))
+        solutions = _check_solutions(_check_list(queries, "queries"))
         messages: list[str] = []
         usages: list[dict[str, Any]] = []
         with asking_for(self._scope):
@@ -230,7 +266,9 @@ class HippoRAG:
         gold = _check_gold(questions, gold_docs, "gold_docs")
         count = self.global_config.retrieval_top_k if num_to_retrieve is None else num_to_retrieve
         results = memory.retrieve(self.project, questions, count)
-        described = described_by(self.memory, self.project, [id for result in results for id in result["ids"]])
+        ids = [id for result in results for id in result["ids"]]
+        items = self.memory.memory.get_many(self._scope, ids) if ids else []
+        described = {item.id: dict(item.metadata.get(CHUNK) or {}) for item in items}
         solutions = [
             QuerySolution(
                 result["question"],
@@ -254,7 +292,7 @@ class HippoRAG:
         given = _check_list(queries, "queries")
         docs, answers = _check_gold(given, gold_docs, "gold_docs"), _check_gold(given, gold_answers, "gold_answers")
         are_solutions = all(isinstance(query, QuerySolution) for query in given)
-        solutions = check_solutions(given) if are_solutions else retrieve(given)
+        solutions = _check_solutions(given) if are_solutions else retrieve(given)
         recall = None if docs is None else _compare_docs(solutions, docs)
         if answers is None:
             return self.qa(solutions)
@@ -272,24 +310,21 @@ class HippoRAG:
         return self._llm
 
 
-def _document(chunk: Chunk) -> dict[str, Any]:
-    return {"text": chunk.content, "metadata": {CHUNK: chunk.described} if chunk.described else {}}
-
-
-def _check_names(others: dict[str, Any]) -> None:
-    known = ("azure_", "embedding_provider")
-    if unknown := sorted(name for name in others if not name.startswith(known)):
-        raise InputError(f"HippoRAG takes no argument {', '.join(unknown)}")
-
-
-def _check_preprocessor(preprocessor: Any) -> None:
-    if preprocessor is not None and not callable(getattr(preprocessor, "preprocess", None)):
-        raise InputError(f"text_preprocessor is {show(preprocessor)}: it must be an object with preprocess(docs)")
+def _check_solutions(values: Sequence[Any]) -> list[QuerySolution]:
+    """Return solutions that have a question and documents."""
+    for place, value in enumerate(values):
+        if not isinstance(value, QuerySolution):
+            raise InputError("queries must be solutions, as retrieve gives them: rag_qa takes questions")
+        if not isinstance(value.question, str):
+            raise InputError(f"queries[{place}].question is {show(value.question)}: it must be a text")
+        if not isinstance(value.docs, list | tuple) or not all(isinstance(doc, str) for doc in value.docs):
+            raise InputError(f"queries[{place}].docs is {show(value.docs)}: it must be a list of texts")
+    return list(values)
 
 
 def _check_list(values: Any, name: str) -> list[Any]:
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise InputError(f"{name} must be a list of texts")
+        raise InputError(f"{name} must be a list of texts{' or chunks' if name == 'docs' else ''}")
     return list(values)
 
 

@@ -5,9 +5,8 @@ Programs change one import. mem0 itself is not needed.
 
 from typing import Any
 
-from eunoe.hosts.mem0.asynchronous import AsyncMemory
-from eunoe.hosts.mem0.blocking import Memory
-from eunoe.hosts.mem0.exceptions import HostedClientError, LLMError, MemoryNotFoundError, ValidationError
+from eunoe.hosts.mem0.arguments import HostedClientError, LLMError, MemoryNotFoundError, ValidationError
+from eunoe.hosts.mem0.memory import AsyncMemory, Memory
 
 __all__ = ["AsyncMemory", "LLMError", "Memory", "MemoryNotFoundError", "ValidationError"]
 

@@ -1,12 +1,15 @@
-"""What callers give, checked as mem0 checks it, in today's spelling and in older ones."""
+"""What callers give, checked as mem0 checks it, in today's spelling and in older ones; and the errors with its names.
 
+Where a program has loaded `mem0.exceptions`, an error is also one of that module, so that its own `except` still holds.
+"""
+
+import sys
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from eunoe.errors import InputError
-from eunoe.hosts.mem0.exceptions import validation_error
+from eunoe.errors import EunoeError, InputError, LlmError, NotFoundError
 from eunoe.model.scope import Scope
 
 OWNERS: Final[Mapping[str, str]] = {"user_id": "user", "agent_id": "agent", "run_id": "session"}
@@ -22,6 +25,64 @@ UNSET: Final[Any] = object()
 _WITHOUT_MEANING: Final = frozenset({"version", "api_version", "output_format", "async_mode", "enable_graph"})
 """Arguments of older releases and of the hosted service that change nothing here."""
 _MAX_NAME: Final = 60
+
+
+class MemoryError(EunoeError):
+    """Base of the errors that carry a code, as in mem0."""
+
+    def __init__(
+        self,
+        message: str,
+        error_code: str,
+        details: dict[str, Any] | None = None,
+        suggestion: str | None = None,
+        debug_info: dict[str, Any] | None = None,
+    ) -> None:
+        Exception.__init__(self, message)
+        self.message = message
+        self.error_code = error_code
+        self.details = details or {}
+        self.suggestion = suggestion
+        self.debug_info = debug_info or {}
+
+
+class ValidationError(MemoryError, ValueError):
+    """A call names nobody, or gives something that is no message. Nothing was written."""
+
+
+class LLMError(MemoryError, LlmError):
+    """The language model failed, and nothing was learned. The messages are kept: to add them again is fine."""
+
+
+class MemoryNotFoundError(NotFoundError, ValueError):
+    """There is no memory with this id."""
+
+    def __init__(self, id: object) -> None:
+        super().__init__(f"Memory with id {str(id)[:200]} not found")
+
+
+class OwnerMissingError(InputError):
+    """Filters leave open whose memory is meant. Nothing was read."""
+
+
+class HostedClientError(EunoeError, ImportError):
+    """The client of mem0's hosted service was asked for."""
+
+
+E = TypeVar("E", bound=MemoryError)
+
+
+def llm_error(reason: object) -> LLMError:
+    return _also_of_mem0(LLMError)(f"LLM extraction failed: {reason}", "LLM_001")
+
+
+def _validation_error(code: str, message: str, suggestion: str, **details: Any) -> ValidationError:
+    return _also_of_mem0(ValidationError)(message, f"VALIDATION_{code}", details, suggestion)
+
+
+def _also_of_mem0(kind: type[E]) -> type[E]:
+    theirs = getattr(sys.modules.get("mem0.exceptions"), kind.__name__, None)
+    return type(kind.__name__, (kind, theirs), {}) if theirs else kind
 
 
 def check_older_names(given: Mapping[str, Any], method: str, *known: str) -> None:
@@ -58,18 +119,14 @@ def parse_owner(ids: Mapping[str, object]) -> Scope | None:
 def require_owner(ids: Mapping[str, object]) -> Scope:
     owner = parse_owner(ids)
     if owner is None:
-        raise validation_error(
-            "001",
-            "At least one of 'user_id', 'agent_id', or 'run_id' must be provided.",
-            "Name whose memory it is.",
-            provided_ids=dict(ids),
-        )
+        wanted = "At least one of 'user_id', 'agent_id', or 'run_id' must be provided."
+        raise _validation_error("001", wanted, "Name whose memory it is.", provided_ids=dict(ids))
     return owner
 
 
 def check_memory_type(memory_type: object) -> None:
     if memory_type not in (None, PROCEDURAL):
-        raise validation_error(
+        raise _validation_error(
             "002",
             f"Invalid 'memory_type'. Please pass {PROCEDURAL}, or nothing.",
             f"Use {PROCEDURAL!r}, with an agent_id.",
@@ -99,19 +156,15 @@ def check_threshold(value: object) -> float:
 
 
 def check_query(query: object) -> str:
-    if not isinstance(query, str):
-        raise InputError("Invalid query: must be a non-empty string.")
-    if not query.strip():
-        raise InputError("Invalid query: cannot be empty or whitespace-only.")
+    if not isinstance(query, str) or not query.strip():
+        raise InputError("Invalid query: must be a text, and cannot be empty or whitespace-only.")
     return query.strip()
 
 
 def parse_expiration(value: object) -> str | None:
     """The last day on which a memory holds, as YYYY-MM-DD."""
-    if isinstance(value, datetime):
-        return value.date().isoformat()
-    if isinstance(value, date):
-        return value.isoformat()
+    if isinstance(value, date):  # a datetime is one, too
+        return value.isoformat()[:10]
     if value is None:
         return None
     try:
@@ -128,3 +181,32 @@ def end_of_day(day: str | None) -> datetime | None:
     if not day or (last := date.fromisoformat(day)) == date.max:
         return None
     return datetime.combine(last + timedelta(days=1), time(), UTC)
+
+
+def parse_messages(messages: object) -> list[dict[str, Any]]:
+    """Those messages that say something, with their words as text: of a text, a dict or a list of dicts, with words or
+    with parts. Pictures are left aside: they have no words.
+
+    >>> parse_messages("I like tea.")
+    [{'role': 'user', 'content': 'I like tea.'}]
+    """
+    given = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
+    given = [given] if isinstance(given, Mapping) else given
+    read = []
+    for message in given if isinstance(given, list) else [None]:
+        if not isinstance(message, Mapping):
+            wrong = message if isinstance(given, list) else messages
+            raise _validation_error(
+                "003",
+                f"messages must be str, dict, or list[dict], not {type(wrong).__name__}",
+                "Give a text, a dict with 'role' and 'content', or a list of such dicts.",
+                provided_type=type(wrong).__name__,
+                valid_types=["str", "dict", "list[dict]"],
+            )
+        content = message.get("content")
+        parts = content if isinstance(content, list) else [content]
+        texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)
+        words = " ".join(text for text in texts if isinstance(text, str))
+        if message.get("role") and words.strip():
+            read.append({**message, "content": words})
+    return read

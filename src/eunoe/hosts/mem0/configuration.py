@@ -12,7 +12,6 @@ import eunoe
 from eunoe.embed.adapters import OpenAIEmbedder
 from eunoe.errors import InputError
 from eunoe.hosts.common import default_memory
-from eunoe.hosts.mem0.options import OPTIONS, check_options
 from eunoe.llm.remote import AnthropicLlm, OpenAILlm
 from eunoe.memory import IN_MEMORY, Memory, default_path
 from eunoe.model.arguments import show
@@ -36,6 +35,27 @@ _PROVIDERS: Final[Mapping[str, tuple[str, ...]]] = {
     "embedder": ("", _OWN, "openai", "langchain", *_LOCAL_SERVERS),
     "llm": ("", _OWN, "openai", "openai_structured", "anthropic", "langchain", *_LOCAL_SERVERS),
 }
+_STORE: Final = """
+path collection_name embedding_model_dims on_disk https distance_strategy normalize_L2 client host port url api_key
+tenant
+"""
+_MODEL: Final = """
+model api_key http_client_proxies base_url openai_base_url ollama_base_url lmstudio_base_url vllm_base_url
+"""
+_EMBEDDER: Final = """
+embedding_dims model_kwargs memory_add_embedding_type memory_update_embedding_type memory_search_embedding_type
+"""
+_LLM: Final = """
+temperature max_tokens top_p top_k enable_vision vision_details reasoning_effort is_reasoning_model
+enable_sampling_parameters anthropic_base_url openrouter_base_url lmstudio_response_format models route site_url
+app_name store response_callback
+"""
+_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
+    "vector_store": frozenset(_STORE.split()),
+    "embedder": frozenset((_MODEL + _EMBEDDER).split()),
+    "llm": frozenset((_MODEL + _LLM).split()),
+}
+"""By part. Some have no meaning here, such as how a model samples."""
 _PROMPTS: Final = ("custom_instructions", "custom_fact_extraction_prompt", "custom_prompt")
 _WITHOUT_MEANING: Final = ("version", "history_db_path", "custom_update_memory_prompt")
 _log = logging.getLogger(__name__)
@@ -62,13 +82,16 @@ class Configuration:
         if isinstance(config, Configuration):
             return config
         fields = _fields(config)
-        known = {*OPTIONS, *_PROMPTS, *_WITHOUT_MEANING, "reranker", "graph_store"}
+        known = {*_OPTIONS, *_PROMPTS, *_WITHOUT_MEANING, "reranker", "graph_store"}
         if unknown := sorted(map(str, fields.keys() - known)):
             raise InputError(f"config: unknown key {show(unknown[0])}; known are {', '.join(sorted(known))}")
         for name in sorted(fields.keys() & set(_WITHOUT_MEANING)):
             if name != "version":
                 _log.warning("config: %s is not used; the history is kept in the store, with the memories", name)
-        _refuse_parts(fields)
+        if (reranker := _provider(fields, "reranker")[0]) not in ("", _OWN):
+            raise _unsupported("reranker", reranker, "leave it out: `rerank=True` uses the recipe 'thorough'")
+        if graph := _provider(fields, "graph_store")[0]:
+            raise _unsupported("graph store", graph, "leave it out: the entity graph is part of every store")
         return cls(
             target=_read_target(*_provider(fields, "vector_store")),
             embedder=_read_embedder(*_provider(fields, "embedder")),
@@ -99,22 +122,15 @@ def _provider(fields: Mapping[str, Any], part: str) -> tuple[str, Mapping[str, A
     value = fields.get(part) or {}
     if not isinstance(value, Mapping):
         raise InputError(f"config: {part} must be a dict with 'provider' and 'config'")
-    if part in OPTIONS and (unknown := sorted(map(str, value.keys() - {"provider", "config"}))):
+    if part in _OPTIONS and (unknown := sorted(map(str, value.keys() - {"provider", "config"}))):
         raise InputError(f"config: {part} takes 'provider' and 'config', not {show(unknown[0])}")
     options = value.get("config") or {}
     if not isinstance(options, Mapping):
         options = _fields(options)
     provider = str(value.get("provider") or "")
-    if provider in _PROVIDERS.get(part, ()):
-        check_options(part, options)
+    if provider in _PROVIDERS.get(part, ()) and (unknown := sorted(map(str, options.keys() - _OPTIONS[part]))):
+        raise InputError(f"config: {part} has no option {show(unknown[0])}; see {', '.join(sorted(_OPTIONS[part]))}")
     return provider, options
-
-
-def _refuse_parts(fields: Mapping[str, Any]) -> None:
-    if (reranker := _provider(fields, "reranker")[0]) not in ("", _OWN):
-        raise _unsupported("reranker", reranker, "leave it out: `rerank=True` uses the recipe 'thorough'")
-    if graph := _provider(fields, "graph_store")[0]:
-        raise _unsupported("graph store", graph, "leave it out: the entity graph is part of every store")
 
 
 def _read_target(provider: str, options: Mapping[str, Any]) -> str | None:

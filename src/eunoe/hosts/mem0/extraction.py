@@ -8,15 +8,12 @@ from uuid import uuid4
 
 from eunoe.errors import InputError, LlmError
 from eunoe.form.statements import read_statement
-from eunoe.hosts.mem0.arguments import PROCEDURAL
-from eunoe.hosts.mem0.exceptions import llm_error
-from eunoe.hosts.mem0.messages import transcript
+from eunoe.hosts.mem0.arguments import PROCEDURAL, llm_error
 from eunoe.llm import adapt
 from eunoe.llm.contract import Llm, Prompt
 from eunoe.llm.structured import ask_structured
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom, source_place
-from eunoe.model.result import Receipt
 from eunoe.model.scope import Scope
 from eunoe.model.turn import FORMER
 from eunoe.text.sentences import split_sentences
@@ -68,7 +65,14 @@ def learn(memory: Memory, owner: Scope, messages: Messages, prompt: str, time: d
     places = [Source(str(place), message) for place, message in enumerate(messages)]
     drafts = extract(memory, owner, places, prompt, time)
     used = {place for draft in drafts for place in draft["source"]}
-    kept = _observe(memory, owner, messages, time, {each.id for each in places if _states(each.message)} - used)
+    unformed = {
+        each.id
+        for each in places
+        if each.id not in used
+        and each.message["role"] == "user"
+        and any(map(read_statement, split_sentences(each.message["content"])))
+    }
+    kept = _observe(memory, owner, messages, time, unformed)
     return [
         draft | {"source": [kept[place].id for place in draft["source"]]}
         for draft in drafts
@@ -76,25 +80,22 @@ def learn(memory: Memory, owner: Scope, messages: Messages, prompt: str, time: d
     ]
 
 
-def _states(message: dict[str, Any]) -> bool:
-    """Whether a user says anything in it."""
-    return message["role"] == "user" and any(map(read_statement, split_sentences(message["content"])))
-
-
 def _observe(
     memory: Memory, owner: Scope, messages: Messages, time: datetime | None, unformed: Collection[str] = ()
 ) -> dict[str, Source]:
     """By their places: the messages that are in the log now."""
-    marks = [UNFORMED if str(place) in unformed else {} for place in range(len(messages))]
     said = [
-        {**_to_message(message, time), "metadata": {FORMER: _FORMER, **mark}}
-        for message, mark in zip(messages, marks, strict=True)
+        {
+            **_to_message(message, time),
+            "metadata": {FORMER: _FORMER, **(UNFORMED if str(place) in unformed else {})},
+        }
+        for place, message in enumerate(messages)
     ]
     receipts = memory.observe(owner, said)
     return {
         str(place): Source(receipt.id, message)
         for place, (receipt, message) in enumerate(zip(receipts, messages, strict=True))
-        if _is_kept(receipt)
+        if receipt.outcome in ("stored", "duplicate")
     }
 
 
@@ -118,25 +119,17 @@ def write_procedure(model: Any, sources: Sequence[Source], prompt: str) -> list[
         return []
     text = _transcript(sources)
     if model is not None:
-        text = _ask_for_procedure(model, text, prompt) or text
-    return [{"id": str(uuid4()), "text": text, "source": _ids(sources), "metadata": {"memory_type": PROCEDURAL}}]
-
-
-def _ask_for_procedure(model: Any, text: str, prompt: str) -> str:
-    if (llm := adapt(model)) is None:
-        raise InputError(f"llm must be a language model, not {type(model).__name__}")
-    try:
-        answer = llm.ask(Prompt(prompt or _PROCEDURE, text, operation="extraction")).text
-    except LlmError as error:
-        raise llm_error(error) from error
-    return _unwrap(answer)
-
-
-def _unwrap(answer: str) -> str:
-    """An answer without its thoughts, and without the fence around it."""
-    text = answer.rpartition("</think>")[2].strip()
-    fence = _FENCE.fullmatch(text)
-    return fence[1].strip() if fence else text
+        if (llm := adapt(model)) is None:
+            raise InputError(f"llm must be a language model, not {type(model).__name__}")
+        try:
+            answer = llm.ask(Prompt(prompt or _PROCEDURE, text, operation="extraction")).text
+        except LlmError as error:
+            raise llm_error(error) from error
+        answer = answer.rpartition("</think>")[2].strip()
+        fence = _FENCE.fullmatch(answer)
+        text = (fence[1].strip() if fence else answer) or text
+    metadata = {"memory_type": PROCEDURAL}
+    return [{"id": str(uuid4()), "text": text, "source": [source.id for source in sources], "metadata": metadata}]
 
 
 def _ask(llm: Llm, sources: Sequence[Source], prompt: str) -> Iterator[Draft]:
@@ -146,7 +139,7 @@ def _ask(llm: Llm, sources: Sequence[Source], prompt: str) -> Iterator[Draft]:
     except LlmError as error:
         raise llm_error(error) from error
     texts = dict.fromkeys(fact.strip() for fact in facts)
-    yield from ({"text": text, "source": _ids(sources)} for text in texts if text)
+    yield from ({"text": text, "source": [source.id for source in sources]} for text in texts if text)
 
 
 def _to_draft(atom: Atom, owner: Scope, sources: Sequence[Source]) -> Draft:
@@ -155,7 +148,7 @@ def _to_draft(atom: Atom, owner: Scope, sources: Sequence[Source]) -> Draft:
     own = [source for source in sources if source.id in named]
     roles = {source.message["role"] for source in own}
     text = atom.text.removeprefix(f"{owner.pairs.get('user', 'user')}: ")
-    draft: Draft = {"text": text, "time": atom.time, "people": atom.people, "source": _ids(own)}
+    draft: Draft = {"text": text, "time": atom.time, "people": atom.people, "source": [source.id for source in own]}
     if len(roles) == 1:
         draft["metadata"] = {"attributed_to": roles.pop()}
     return draft
@@ -165,13 +158,5 @@ def _to_message(message: dict[str, Any], time: datetime | None) -> dict[str, Any
     return {"role": message["role"], "content": message["content"], "name": message.get("name"), "time": time}
 
 
-def _is_kept(receipt: Receipt) -> bool:
-    return receipt.outcome in ("stored", "duplicate")
-
-
 def _transcript(sources: Sequence[Source]) -> str:
-    return transcript([source.message for source in sources])
-
-
-def _ids(sources: Sequence[Source]) -> list[str]:
-    return [source.id for source in sources]
+    return "\n".join(f"{source.message['role']}: {source.message['content']}" for source in sources)

@@ -6,17 +6,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from eunoe.errors import InputError
-from eunoe.hosts.mem0.arguments import ANY, OWNERS, parse_owner_id
-from eunoe.hosts.mem0.exceptions import OwnerMissingError
-from eunoe.hosts.mem0.payload import TIMES, to_field, to_utc
+from eunoe.hosts.mem0.arguments import ANY, OWNERS, OwnerMissingError, parse_owner_id
+from eunoe.hosts.mem0.results import TIMES, to_field, to_utc
 from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
 
-_OPERATORS: Final = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "icontains")
+_OPERATORS: Final = frozenset({"eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "icontains"})
 _LOGICAL: Final = {"$and": "AND", "$or": "OR", "$not": "NOT"}
 _MAX_DEPTH: Final = 16
-_NOBODY: Final = "filters must contain at least one of: user_id, agent_id, run_id. Example: filters={'user_id': 'u1'}"
-_NOBODY_IN_PART: Final = "filters: each part of an OR must name at least one of: user_id, agent_id, run_id"
+_NOBODY: Final = (
+    "filters must contain at least one of: user_id, agent_id, run_id. Example: filters={'user_id': 'u1'}; "
+    "each part of an OR must name at least one of them"
+)
 _ANYBODY: Final[Mapping[str, Any]] = {"ne": None}
 """What a star in the place of an id means."""
 
@@ -31,7 +32,7 @@ def parse_filters(filters: object, ids: Mapping[str, object]) -> dict[str, Any]:
     own = _parse(filters or {})
     beside = {name: value for name in OWNERS if (value := parse_owner_id(ids.get(name), name))}
     if not beside and not _names_owner(own):
-        raise OwnerMissingError(_NOBODY_IN_PART if _has_or(own) else _NOBODY)
+        raise OwnerMissingError(_NOBODY)
     return {"AND": [beside, own]} if beside and own else beside or own
 
 
@@ -45,7 +46,7 @@ def own_keys(filters: Mapping[str, Any]) -> dict[str, str]:
 
 def rest_of(filters: Mapping[str, Any], scope: Scope) -> Rest:
     """What is left of filters for memories of a scope: conditions on their metadata, or true or false."""
-    return _all(_rest(name, value, scope) for name, value in filters.items())
+    return _join("AND", (_rest(name, value, scope) for name, value in filters.items()))
 
 
 def _parse(filters: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
@@ -57,7 +58,12 @@ def _parse(filters: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
         if name in parsed:
             raise InputError(f"filters: {name} is there twice: join both with AND")
         if name in _LOGICAL.values():
-            parsed[name] = [_parse(part, depth + 1) for part in _parts(name, value)]
+            parts = [value] if isinstance(value, Mapping) else value
+            if not isinstance(parts, list) or not all(isinstance(each, Mapping) for each in parts):
+                raise InputError(f"{name} operator requires a list of conditions")
+            if not parts and name != "AND":
+                raise InputError(f"{name} operator requires a non-empty list of conditions")
+            parsed[name] = [_parse(part, depth + 1) for part in parts]
         elif name in OWNERS:
             parsed[name] = _parse_owner_condition(name, value)
         else:
@@ -69,76 +75,48 @@ def _parse_owner_condition(name: str, value: Any) -> Any:
     """An id, conditions on it, or None, which no id fits."""
     if value == ANY:
         return _ANYBODY
-    if isinstance(value, list):
-        return {"in": [_require_id(each, name) for each in value]}
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping | list):
         return parse_owner_id(value, name)
-    if not value:
+    if value == {}:
         raise OwnerMissingError(f"filters: {name} is an empty dict: name an id, or conditions on it")
-    return {word: _parse_operand(name, word, operand) for word, operand in value.items()}
-
-
-def _parse_operand(name: str, word: str, operand: Any) -> str | list[str]:
-    if word in ("eq", "ne"):
-        return _require_id(operand, name)
-    if word not in ("in", "nin"):
-        raise InputError(f"Unsupported metadata filter operator: {show(word)}; an id takes eq, ne, in and nin")
-    if not isinstance(operand, list):
-        raise InputError(f"filters: `{word}` takes a list")
-    return [_require_id(each, name) for each in operand]
-
-
-def _require_id(value: Any, name: str) -> str:
-    if (id := parse_owner_id(value, name)) is None:
-        raise InputError(f"Invalid {name}: None is no identifier.")
-    return id
+    parsed: dict[str, Any] = {}
+    for word, operand in ({"in": value} if isinstance(value, list) else value).items():
+        if word not in ("eq", "ne", "in", "nin"):
+            raise InputError(f"Unsupported metadata filter operator: {show(word)}; an id takes eq, ne, in and nin")
+        if isinstance(operand, list) != (word in ("in", "nin")):
+            raise InputError(f"filters: `{word}` of {name} takes {'an id' if word in ('eq', 'ne') else 'a list'}")
+        ids = [parse_owner_id(each, name) for each in (operand if isinstance(operand, list) else [operand])]
+        if None in ids:
+            raise InputError(f"Invalid {name}: None is no identifier.")
+        parsed[word] = ids if isinstance(operand, list) else ids[0]
+    return parsed
 
 
 def _names_owner(filters: Mapping[str, Any]) -> bool:
-    """Whether filters say whose memory is meant: an OR does if each of its parts does."""
-    return (
-        any(_is_named(filters.get(name)) for name in OWNERS)
-        or any(map(_names_owner, filters.get("AND", ())))
-        or (bool(filters.get("OR")) and all(map(_names_owner, filters["OR"])))
-    )
-
-
-def _is_named(condition: Any) -> bool:
-    """Whether a condition says who is meant, rather than who is not."""
-    if isinstance(condition, Mapping):
-        return condition is _ANYBODY or "eq" in condition or "in" in condition
-    return condition is not None
-
-
-def _has_or(filters: Mapping[str, Any]) -> bool:
-    return "OR" in filters or any(map(_has_or, filters.get("AND", ())))
+    """Whether filters say whose memory is meant, rather than whose is not: an OR does if each of its parts does."""
+    for name in OWNERS:
+        condition = filters.get(name)
+        if isinstance(condition, Mapping):
+            if condition is _ANYBODY or "eq" in condition or "in" in condition:
+                return True
+        elif condition is not None:
+            return True
+    parts = filters.get("OR") or ()
+    return any(map(_names_owner, filters.get("AND", ()))) or (bool(parts) and all(map(_names_owner, parts)))
 
 
 def _rest(name: str, value: Any, scope: Scope) -> Rest:
     if name in OWNERS:
-        return _fits(scope.pairs.get(OWNERS[name]), value)
-    if name == "AND":
-        return _all(rest_of(each, scope) for each in value)
-    if name == "OR":
-        return _any(rest_of(each, scope) for each in value)
+        own = scope.pairs.get(OWNERS[name])
+        if not isinstance(value, Mapping):
+            return own is not None and own == value
+        return all(_is_met(own, word, operand) for word, operand in value.items())
+    if name in ("AND", "OR"):
+        return _join(name, (rest_of(each, scope) for each in value))
     if name == "NOT":
-        return _all(_none(rest_of(each, scope)) for each in value)
+        rests = (rest_of(each, scope) for each in value)
+        return _join("AND", (not rest if isinstance(rest, bool) else {"NOT": rest} for rest in rests))
     return _condition(name, value)
-
-
-def _parts(name: str, value: Any) -> list[Mapping[str, Any]]:
-    parts = [value] if isinstance(value, Mapping) else value
-    if not isinstance(parts, list) or not all(isinstance(each, Mapping) for each in parts):
-        raise InputError(f"{name} operator requires a list of conditions")
-    if not parts and name != "AND":
-        raise InputError(f"{name} operator requires a non-empty list of conditions")
-    return parts
-
-
-def _fits(own: str | None, condition: Any) -> bool:
-    if not isinstance(condition, Mapping):
-        return own is not None and own == condition
-    return all(_is_met(own, word, operand) for word, operand in condition.items())
 
 
 def _is_met(own: str | None, word: str, operand: Any) -> bool:
@@ -151,31 +129,20 @@ def _condition(name: str, value: Any) -> Rest:
     field = to_field(name)
     if value == ANY:
         return {field: {"exists": True, "ne": None}}
-    wanted = value if isinstance(value, Mapping) else {"eq": value}
-    if unknown := sorted(map(str, wanted.keys() - {*_OPERATORS, "nin"})):
+    wanted = dict(value) if isinstance(value, Mapping) else {"eq": value}
+    if unknown := sorted(map(str, wanted.keys() - _OPERATORS)):
         raise InputError(f"Unsupported metadata filter operator: {show(unknown[0])}")
-    kept = {
-        word: to_utc(operand, name) if name in TIMES else operand for word, operand in wanted.items() if word != "nin"
-    }
-    parts: list[Rest] = [{field: kept}] if kept else []
-    return _all([*parts, {"NOT": {field: {"in": wanted["nin"]}}}] if "nin" in wanted else parts)
+    parts: list[Rest] = [{"NOT": {field: {"in": wanted.pop("nin")}}}] if "nin" in wanted else []
+    if wanted:
+        times = {word: to_utc(operand, name) for word, operand in wanted.items()}
+        parts.insert(0, {field: times if name in TIMES else wanted})
+    return _join("AND", parts)
 
 
-def _all(parts: Iterable[Rest]) -> Rest:
-    every = list(parts)
+def _join(word: str, parts: Iterable[Rest]) -> Rest:
+    """AND or OR of parts, of which some are decided already."""
+    every, decisive = list(parts), word == "OR"
     left = [each for each in every if not isinstance(each, bool)]
-    if any(each is False for each in every) or not left:
-        return all(each is not False for each in every)
-    return left[0] if len(left) == 1 else {"AND": left}
-
-
-def _any(parts: Iterable[Rest]) -> Rest:
-    every = list(parts)
-    left = [each for each in every if not isinstance(each, bool)]
-    if any(each is True for each in every) or not left:
-        return any(each is True for each in every)
-    return left[0] if len(left) == 1 else {"OR": left}
-
-
-def _none(part: Rest) -> Rest:
-    return not part if isinstance(part, bool) else {"NOT": part}
+    if not left or any(each is decisive for each in every):
+        return decisive if any(each is decisive for each in every) else not decisive
+    return left[0] if len(left) == 1 else {word: left}

@@ -1,28 +1,24 @@
 """Moving in from mem0: its memories with their ids, times, metadata and earlier versions.
 
-They become lines of an export, which `memory.admin.import_` reads: what is here already stays, what was forgotten here
-is refused, and a second run changes nothing.
+Read are the local folder of its vector store and its history database; nothing is changed there. Memories become lines
+of an export, which `memory.admin.import_` reads: what is here already stays, what was forgotten here is refused, and a
+second run changes nothing.
 """
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+import sqlite3
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from eunoe.errors import InputError
+from eunoe.errors import InputError, MissingPackageError
 from eunoe.hosts.common import Problems
 from eunoe.hosts.mem0.arguments import OWNERS, end_of_day, parse_expiration
-from eunoe.hosts.mem0.payload import parse_metadata
-from eunoe.hosts.mem0.stored_memories import (
-    StoredMemory,
-    StoredVersion,
-    find_folder,
-    find_history,
-    read_memories,
-    read_versions,
-)
+from eunoe.hosts.mem0.results import parse_metadata
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.arguments import parse_time, utc_now
 from eunoe.model.atom import parse_atom
@@ -30,6 +26,16 @@ from eunoe.model.result import ImportReport
 from eunoe.model.scope import Scope
 
 COLLECTION: Final = "mem0"
+_PAGE: Final = 256
+_META: Final = "meta.json"
+
+
+class StoredVersion(NamedTuple):
+    """A row of the history: the words that a memory got, and when."""
+
+    id: str
+    text: str
+    time: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +101,20 @@ class Mem0Reader:
     """Reads a mem0 store into lines of an export."""
 
     def __init__(self, folder: str | Path, history: str | Path | None, collection: str) -> None:
-        place = find_folder(Path(folder))
+        place, given = find_folder(Path(folder)), Path(history) if history else None
+        if given is not None and not given.is_file():
+            raise InputError(f"there is no history database {given}")
+        beside = Path(folder) / "history.db"
         self.lines: list[str] = []
-        self._history = find_history(Path(folder), Path(history) if history else None)
-        self._versions = read_versions(self._history) if self._history else {}
+        self._history = given or (beside if beside.is_file() else None)
+        self._versions = _read_versions(self._history) if self._history else {}
         self._problems = Problems()
         self._now = utc_now().isoformat()
         self._scopes: set[Scope] = set()
         self._times: list[str] = []
-        for stored in read_memories(place, collection):
-            with self._problems.catch(stored.id):
-                self._add(stored)
+        for id, payload in _read_points(place, collection):
+            with self._problems.catch(id):
+                self._add(id, payload)
 
     def report(self, done: ImportReport) -> Mem0Report:
         return Mem0Report(
@@ -122,32 +131,26 @@ class Mem0Reader:
             history=str(self._history or ""),
         )
 
-    def _add(self, stored: StoredMemory) -> None:
-        scope, text = _read_scope(stored), stored.payload.get("data") or stored.payload.get("memory")
+    def _add(self, id: str, payload: Mapping[str, Any]) -> None:
+        keys = {key: str(value) for name, key in OWNERS.items() if (value := payload.get(name))}
+        if not keys:
+            raise InputError("it names neither user_id nor agent_id nor run_id")
+        scope, text = Scope(**keys), payload.get("data") or payload.get("memory")
         if not isinstance(text, str):
             raise InputError("it has no words")
-        fields = self._read_fields(stored)
-        lines = list(_to_lines(stored.id, text, fields, self._read_versions(stored.id, text)))
-        self.lines += [json.dumps({"scope": scope.text, "kind": "fact", **line}) for line in lines]
-        self._scopes.add(scope)
-        self._times.append(fields["created_at"])
-
-    def _read_fields(self, stored: StoredMemory) -> dict[str, Any]:
-        payload = stored.payload
-        fields = parse_metadata(
-            {name: value for name, value in payload.items() if name not in OWNERS}, "migrate()", payload
-        )
+        own = {name: value for name, value in payload.items() if name not in OWNERS}
+        fields = parse_metadata(own, "migrate()", payload)
         fields |= {"actor_id": payload["actor_id"]} if payload.get("actor_id") else {}
         fields["created_at"] = _read_time(payload.get("created_at"), self._now)
         fields["updated_at"] = _read_time(payload.get("updated_at"), fields["created_at"])
         if "expiration_date" in fields:
             fields["expiration_date"] = parse_expiration(fields["expiration_date"])
-        return fields
-
-    def _read_versions(self, id: str, text: str) -> list[StoredVersion]:
-        """What a memory said before; nothing if its history does not lead to what it says now."""
         versions = self._versions.get(id, [])
-        return versions[:-1] if versions and versions[-1].text == text else []
+        before = versions[:-1] if versions and versions[-1].text == text else []  # a history that leads here
+        lines = list(_to_lines(id, text, fields, before))
+        self.lines += [json.dumps({"scope": scope.text, "kind": "fact", **line}) for line in lines]
+        self._scopes.add(scope)
+        self._times.append(fields["created_at"])
 
 
 def _to_lines(id: str, text: str, fields: dict[str, Any], before: list[StoredVersion]) -> Iterator[dict[str, Any]]:
@@ -171,12 +174,66 @@ def _to_lines(id: str, text: str, fields: dict[str, Any], before: list[StoredVer
         yield {name: value for name, value in values.items() if value}
 
 
-def _read_scope(stored: StoredMemory) -> Scope:
-    keys = {key: str(value) for name, key in OWNERS.items() if (value := stored.payload.get(name))}
-    if not keys:
-        raise InputError("it names neither user_id nor agent_id nor run_id")
-    return Scope(**keys)
-
-
 def _read_time(value: Any, otherwise: str) -> str:
     return parse_time(value).isoformat() if value else otherwise
+
+
+def find_folder(folder: Path) -> Path:
+    """The folder of the vector store, or the one that holds it under its usual name."""
+    for place in (folder, folder / "qdrant"):
+        if (place / _META).is_file():
+            return place
+    raise InputError(
+        f"{folder} is no local folder of a mem0 store: it has no {_META}. Name the `path` of its vector store (qdrant)"
+    )
+
+
+def _read_points(folder: Path, collection: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """All points of a collection, with their payloads."""
+    with _qdrant(folder) as client:
+        names = [each.name for each in client.get_collections().collections]
+        if collection not in names:
+            raise InputError(f"{folder} has no collection {collection!r}; it has {', '.join(sorted(names)) or 'none'}")
+        offset = None
+        while True:
+            points, offset = client.scroll(collection, limit=_PAGE, offset=offset, with_payload=True)
+            yield from ((str(point.id), point.payload or {}) for point in points)
+            if offset is None:
+                return
+
+
+def _read_versions(history: Path) -> dict[str, list[StoredVersion]]:
+    """The versions of each memory, oldest first. Those of deleted memories are left out."""
+    versions: dict[str, list[StoredVersion]] = {}
+    query = (
+        "SELECT memory_id, id, new_memory, event, updated_at, created_at FROM history ORDER BY created_at, updated_at"
+    )
+    try:
+        with closing(sqlite3.connect(f"{history.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            for memory_id, id, text, event, updated, created in connection.execute(query):
+                if event == "DELETE":
+                    versions.pop(memory_id, None)
+                elif text:
+                    time = (created if event == "ADD" else updated) or created
+                    versions.setdefault(memory_id, []).append(StoredVersion(str(id), text, time or ""))
+    except sqlite3.Error as error:
+        raise InputError(f"{history} is no history database of mem0: {error}") from None
+    return versions
+
+
+@contextmanager
+def _qdrant(folder: Path) -> Iterator[Any]:
+    try:
+        from qdrant_client import QdrantClient
+    except ImportError as error:
+        raise MissingPackageError("to read a mem0 store takes qdrant-client: pip install 'eunoe[mem0]'") from error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of many points, and of what it will no longer do
+        try:
+            client = QdrantClient(path=str(folder))
+        except (RuntimeError, OSError, ValueError) as error:
+            raise InputError(f"cannot read {folder}: {error}") from None
+        try:
+            yield client
+        finally:
+            client.close()

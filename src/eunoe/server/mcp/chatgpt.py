@@ -9,37 +9,38 @@ from urllib.parse import quote
 from eunoe.errors import NotFoundError
 from eunoe.model.atom import Item
 from eunoe.server.mcp.memory import NOTICE, full_row
-from eunoe.server.mcp.tool import Answer, Tool, ToolCall, longest_part, parse_cursor
+from eunoe.server.mcp.tool import STRING, Answer, Budget, Tool, ToolCall, longest_part, object_schema, parse_cursor
 from eunoe.text.normalize import neutralize
 
 _MAX_RESULTS: Final = 10
 _TITLE_CHARACTERS: Final = 80
 _PART: Final = "#"
 """Between an id and the place in its text where a part begins."""
-_STRING: Final = {"type": "string"}
-_FOUND: Final = {"id": _STRING, "title": _STRING, "url": _STRING}
+_FOUND: Final = {"id": STRING, "title": STRING, "url": STRING}
 
 
-def search(call: ToolCall) -> Answer:
+def _search(call: ToolCall) -> Answer:
     hits = call.memory.recall(call.scope, call.text("query"), limit=_MAX_RESULTS)
-    return _answer({"results": [_found(hit.item, call) for hit in hits]})
+    document = {"results": [_found(hit.item, call) for hit in hits]}
+    return Answer(json.dumps(document, ensure_ascii=False), document)
 
 
-def fetch(call: ToolCall) -> Answer:
+def _fetch(call: ToolCall) -> Answer:
     item, start = _find(call, call.text("id"))
-    row = full_row(item)
-    metadata = {name: value for name, value in row.items() if name not in ("id", "text")} | {"note": NOTICE}
+    row = full_row(item, call.scope)
+    metadata = {name: value for name, value in row.items() if name not in ("id", "text", "scope")} | {"note": NOTICE}
     document = {**_found(item, call), "text": "", "metadata": metadata}
-    budget, rest = call.budget(), row["text"][start:]
+    budget, rest = Budget(call.max_tokens), row["text"][start:]
 
     def fits(part: str) -> bool:
         said = document | {"text": part}
-        return budget.fits(said, _json(said))
+        return budget.fits(said, json.dumps(said, ensure_ascii=False))
 
     text = longest_part(rest, fits) if rest else ""
     if len(text) < len(rest):
         document["metadata"] = metadata | {"next": f"{item.id}{_PART}{start + len(text)}"}
-    return _answer(document | {"text": text})
+    document |= {"text": text}
+    return Answer(json.dumps(document, ensure_ascii=False), document)
 
 
 def _find(call: ToolCall, id: str) -> tuple[Item, int]:
@@ -55,20 +56,8 @@ def _find(call: ToolCall, id: str) -> tuple[Item, int]:
 
 def _found(item: Item, call: ToolCall) -> dict[str, Any]:
     title = " ".join(neutralize(item.text[: 2 * _TITLE_CHARACTERS]).split())[:_TITLE_CHARACTERS]
-    return {"id": item.id, "title": title, "url": memory_uri(call.scope.text, item.id)}
-
-
-def memory_uri(scope: str, id: str) -> str:
-    """What names one memory wherever it is cited."""
-    return f"eunoe://memories/{quote(scope, safe='')}/{quote(id, safe='')}"
-
-
-def _answer(document: dict[str, Any]) -> Answer:
-    return Answer(_json(document), document)
-
-
-def _json(document: dict[str, Any]) -> str:
-    return json.dumps(document, ensure_ascii=False)
+    url = f"eunoe://memories/{quote(call.scope.text, safe='')}/{quote(item.id, safe='')}"
+    return {"id": item.id, "title": title, "url": url}
 
 
 CHATGPT_TOOLS: Final = (
@@ -76,33 +65,20 @@ CHATGPT_TOOLS: Final = (
         name="search",
         title="Search",
         description="Search the user's memory. Returns ids and titles for fetch.",
-        run=search,
+        run=_search,
         right="read",
-        arguments={"query": _STRING},
+        arguments={"query": STRING},
         required=("query",),
-        result={
-            "type": "object",
-            "properties": {
-                "results": {
-                    "type": "array",
-                    "items": {"type": "object", "properties": _FOUND, "required": list(_FOUND)},
-                }
-            },
-            "required": ["results"],
-        },
+        result=object_schema("results", results={"type": "array", "items": object_schema(*_FOUND, **_FOUND)}),
     ),
     Tool(
         name="fetch",
         title="Fetch",
         description="Text of a memory by its id; metadata.next is the id of the part that follows.",
-        run=fetch,
+        run=_fetch,
         right="read",
-        arguments={"id": _STRING},
+        arguments={"id": STRING},
         required=("id",),
-        result={
-            "type": "object",
-            "properties": {**_FOUND, "text": _STRING, "metadata": {"type": "object"}},
-            "required": [*_FOUND, "text"],
-        },
+        result=object_schema(*_FOUND, "text", **_FOUND, text=STRING, metadata={"type": "object"}),
     ),
 )

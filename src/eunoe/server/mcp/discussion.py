@@ -12,11 +12,13 @@ from eunoe.server.mcp.tool import (
     MAX_TOKENS,
     MIN_TOKENS,
     SCOPE,
+    STRING,
     Answer,
     Budget,
     Tool,
     ToolCall,
     longest_part,
+    object_schema,
     parse_cursor,
 )
 
@@ -30,32 +32,27 @@ _VARIABLES: Final = {
 _NO_ID: Final = "Without a discussion id nothing is kept, and so there is nothing to give."
 _TOKENS: Final = 20_000
 """An answer goes into a prompt as it is, so it is longer than one that an assistant reads."""
-_STRING: Final = {"type": "string"}
 _BOOLEAN: Final = {"type": "boolean"}
 _KEYS: Final = {"user", "discussion"}
-_COMMON: Final = {"discussion_id": _STRING, SCOPE: _STRING}
+_COMMON: Final = {"discussion_id": STRING, SCOPE: STRING}
 _READING: Final = {
     "across_discussions": {"type": "boolean", "description": "all discussions of the user"},
     "host_messages": {"type": "boolean", "description": "where nothing is found, WilmerAI's own sentence"},
     **_COMMON,
     "max_tokens": {"type": "integer", "default": _TOKENS, "minimum": MIN_TOKENS, "maximum": MAX_TOKENS},
-    "cursor": _STRING,
+    "cursor": STRING,
 }
 _LIMIT: Final = {"type": "integer", "minimum": 0, "maximum": 1000}
 _LIMIT_OR_ALL: Final = {**_LIMIT, "minimum": -1}
 _KEYWORDS: Final = {"type": "string", "description": "separated by ;"}
 _PLACE: Final = {"type": "string", "description": "after an import: the number of the first new message, start or end"}
-_TEXT: Final = {
-    "type": "object",
-    "properties": {"text": _STRING, "message": _STRING, "cursor": _STRING},
-    "required": ["text"],
-}
+_TEXT: Final = object_schema("text", text=STRING, message=STRING, cursor=STRING)
 
 
 def update_discussion(call: ToolCall) -> Answer:
     """Take messages in, and make what is due. It is done when the answer comes: a client may leave after it."""
     from eunoe.apps.discussion import Discussion
-    from eunoe.apps.discussion.plugin_update import CreatorSetup, UpdateRequest, run_update, tell_update
+    from eunoe.apps.discussion.plugin import CreatorSetup, UpdateRequest, run_update, tell_update
 
     names = ("messages", "user_message", "assistant_message", "continue_at")
     request = UpdateRequest.of({name: call.text(name) for name in names}, force=bool(call.arguments.get("force")))
@@ -73,8 +70,7 @@ def _retriever(name: str) -> Callable[[ToolCall], Answer]:
     """What runs one of the retrievers."""
 
     def retrieve(call: ToolCall) -> Answer:
-        from eunoe.apps.discussion.retrievers.reader import DiscussionReader
-        from eunoe.apps.discussion.tools import HOST_SENTENCES, RETRIEVERS
+        from eunoe.apps.discussion.retrievers import HOST_SENTENCES, RETRIEVERS, DiscussionReader
 
         scope, is_across = _discussion_scope(call), bool(call.arguments.get("across_discussions"))
         if scope is None:
@@ -183,16 +179,12 @@ DISCUSSION_TOOLS: Final = (
         right="write",
         arguments={
             "messages": {"type": "string", "description": "JSON list of messages with role and content"},
-            "user_message": _STRING,
-            "assistant_message": _STRING,
+            "user_message": STRING,
+            "assistant_message": STRING,
             "continue_at": _PLACE,
             "force": _BOOLEAN,
             **_COMMON,
         },
-        result={
-            "type": "object",
-            "properties": {"text": _STRING, "notes": {"type": "array", "items": _STRING}},
-            "required": ["text"],
-        },
+        result=object_schema("text", text=STRING, notes={"type": "array", "items": STRING}),
     ),
 )

@@ -1,4 +1,8 @@
-"""Import of the file in which the reference memory server keeps its graph: JSON, one entity or relation a line."""
+"""The profile `reference`: the nine tools of the reference memory server, with its names, shapes and messages.
+
+Each entity, relation and observation is one atom with an id made from what it says: whoever writes the same writes it
+once, from however many processes.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,12 @@ from eunoe.errors import InputError, NotFoundError
 from eunoe.model.arguments import Right, show
 from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
-from eunoe.server.mcp.tool import Answer, Tool, ToolCall, as_json, check_arguments
+from eunoe.server.mcp.tool import Answer, Tool, ToolCall, as_json, check_arguments, object_schema
 
 if TYPE_CHECKING:
     from eunoe.memory import Memory
 
+GRAPH_URI: Final = "memory://knowledge-graph"
 ENTITY: Final = "graph_entity"
 OBSERVATION: Final = "graph_observation"
 RELATION: Final = "graph_relation"
@@ -24,6 +29,9 @@ _LABELS: Final = (ENTITY, OBSERVATION, RELATION)
 _NODE: Final = "graph_node"
 """The field of an atom's metadata that holds the entity, observation or relation itself."""
 _PAGE: Final = 5000
+_MAX_QUERY_CHARACTERS: Final = 2048
+_TURNS: Final = tuple(threading.Lock() for _ in range(64))
+"""Two graphs seldom share one."""
 
 Node = Mapping[str, Any]
 
@@ -35,17 +43,14 @@ class KnowledgeGraph:
         self._memory = memory
         self._scope = scope
         self._ids: dict[str, dict[str, Node]] = {label: {} for label in _LABELS}
-        for atom in self._atoms():
-            if node := atom.metadata.get(_NODE):
-                self._ids[atom.label][atom.id] = node
-
-    def _atoms(self) -> Iterator[Atom]:
         after = ""
         while True:
-            page = self._memory.list(self._scope, kinds=["fact"], labels=_LABELS, limit=_PAGE, after=after, exact=True)
-            yield from (item for item in page.items if isinstance(item, Atom))
+            page = memory.list(scope, kinds=["fact"], labels=_LABELS, limit=_PAGE, after=after, exact=True)
+            for atom in page.items:
+                if isinstance(atom, Atom) and (node := atom.metadata.get(_NODE)):
+                    self._ids[atom.label][atom.id] = node
             if not (after := page.next):
-                return
+                break
 
     @property
     def names(self) -> dict[str, Node]:
@@ -62,21 +67,22 @@ class KnowledgeGraph:
     def search(self, query: str) -> dict[str, Any]:
         """The entities with these words in their name, type or observations, and the relations they are part of."""
         words = query.lower()
-        return self._with_relations(
-            entity
-            for entity in self.read()["entities"]
-            if any(words in text.lower() for text in (entity["name"], entity["entityType"], *entity["observations"]))
+        return self._part(
+            lambda entity: any(
+                words in text.lower() for text in (entity["name"], entity["entityType"], *entity["observations"])
+            )
         )
 
     def open(self, names: Iterable[str]) -> dict[str, Any]:
         wanted = set(names)
-        return self._with_relations(entity for entity in self.read()["entities"] if entity["name"] in wanted)
+        return self._part(lambda entity: entity["name"] in wanted)
 
-    def _with_relations(self, entities: Iterable[dict[str, Any]]) -> dict[str, Any]:
-        found = list(entities)
-        names = {entity["name"] for entity in found}
-        relations = [each for each in self.read()["relations"] if each["from"] in names or each["to"] in names]
-        return {"entities": found, "relations": relations}
+    def _part(self, is_wanted: Callable[[Node], bool]) -> dict[str, Any]:
+        whole = self.read()
+        entities = [entity for entity in whole["entities"] if is_wanted(entity)]
+        names = {entity["name"] for entity in entities}
+        relations = [each for each in whole["relations"] if each["from"] in names or each["to"] in names]
+        return {"entities": entities, "relations": relations}
 
     def create_entities(self, entities: Iterable[Node]) -> list[dict[str, Any]]:
         """Those whose name is new, each once, with their observations."""
@@ -109,11 +115,17 @@ class KnowledgeGraph:
         names = (each["entityName"] for each in wanted)
         return [{"entityName": name, "addedObservations": texts} for name, texts in zip(names, added, strict=True)]
 
-    def delete_entities(self, names: Iterable[str]) -> list[str]:
-        """Remove entities with their observations and relations; return the names of those that were there."""
-        gone = [name for name in dict.fromkeys(names) if name in self.names]
-        self._remove(id for nodes in self._ids.values() for id, node in nodes.items() if _ends(node) & set(gone))
-        return gone
+    def delete_entities(self, names: Iterable[str]) -> int:
+        """Remove entities with their observations and relations; return how many were there."""
+        gone = set(names) & self.names.keys()
+        ends = ("name", "entityName", "from", "to")
+        self._remove(
+            id
+            for nodes in self._ids.values()
+            for id, node in nodes.items()
+            if gone & {node[end] for end in ends if end in node}
+        )
+        return len(gone)
 
     def delete_observations(self, deletions: Iterable[Node]) -> int:
         nodes = [_observation(each["entityName"], text) for each in deletions for text in each["observations"]]
@@ -164,26 +176,17 @@ def _observation(name: str, text: str) -> dict[str, Any]:
     return {"entityName": name, "content": text}
 
 
-def _ends(node: Node) -> set[str]:
-    """The names of the entities that a node is about."""
-    return {node[key] for key in ("name", "entityName", "from", "to") if key in node}
-
-
 def _item(label: str, node: Node) -> dict[str, Any]:
     """A node as an atom, in words that a search finds."""
+    metadata: dict[str, Any] = {_NODE: dict(node)}
     if label == ENTITY:
-        text, more = f"{node['name']} ({node['entityType']})", {"entities": [node["name"]]}
+        text = f"{node['name']} ({node['entityType']})"
+        metadata["entities"] = [node["name"]]
     elif label == OBSERVATION:
-        text, more = f"{node['entityName']}: {node['content']}", {}
+        text = f"{node['entityName']}: {node['content']}"
     else:
-        text, more = f"{node['from']} {node['relationType']} {node['to']}", {}
-    return {"text": text, "id": node_id(label, node), "label": label, "metadata": {_NODE: dict(node), **more}}
-
-
-GRAPH_URI: Final = "memory://knowledge-graph"
-_MAX_QUERY_CHARACTERS: Final = 2048
-_TURNS: Final = tuple(threading.Lock() for _ in range(64))
-"""Two graphs seldom share one."""
+        text = f"{node['from']} {node['relationType']} {node['to']}"
+    return {"text": text, "id": node_id(label, node), "label": label, "metadata": metadata}
 
 
 def _string(description: str) -> dict[str, Any]:
@@ -194,12 +197,12 @@ def _strings(description: str) -> dict[str, Any]:
     return {"type": "array", "items": {"type": "string"}, "description": description}
 
 
+def _object(**properties: Any) -> dict[str, Any]:
+    return object_schema(*properties, **properties)
+
+
 def _array(**properties: Any) -> dict[str, Any]:
     return {"type": "array", "items": _object(**properties)}
-
-
-def _object(**properties: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 _ENTITIES: Final = _array(
@@ -214,91 +217,32 @@ _RELATIONS: Final = _array(
         "relationType": _string("The type of the relation"),
     }
 )
-ENTITY_SCHEMA: Final = _ENTITIES["items"]
-RELATION_SCHEMA: Final = _RELATIONS["items"]
 _GRAPH: Final = _object(entities=_ENTITIES, relations=_RELATIONS)
 _DELETION: Final = _object(success={"type": "boolean"}, message={"type": "string"})
 
 
-def _graph(call: ToolCall) -> KnowledgeGraph:
-    return KnowledgeGraph(call.memory, call.scope)
-
-
-def _graph_answer(graph: dict[str, Any]) -> Answer:
-    return Answer(as_json(graph), graph)
-
-
-def _create_entities(call: ToolCall) -> Answer:
-    created = _graph(call).create_entities(call.arguments["entities"])
-    return Answer(as_json(created), {"entities": created})
-
-
-def _create_relations(call: ToolCall) -> Answer:
-    created = _graph(call).create_relations(call.arguments["relations"])
-    return Answer(as_json(created), {"relations": created})
-
-
-def _add_observations(call: ToolCall) -> Answer:
-    results = _graph(call).add_observations(call.arguments["observations"])
-    return Answer(as_json(results), {"results": results})
-
-
-def _delete_entities(call: ToolCall) -> Answer:
-    names = call.arguments["entityNames"]
-    return _deletion_answer("entities", len(_graph(call).delete_entities(names)), len(names))
-
-
-def _delete_observations(call: ToolCall) -> Answer:
-    deletions = call.arguments["deletions"]
-    asked = sum(len(each["observations"]) for each in deletions)
-    return _deletion_answer("observations", _graph(call).delete_observations(deletions), asked)
-
-
-def _delete_relations(call: ToolCall) -> Answer:
-    relations = call.arguments["relations"]
-    return _deletion_answer("relations", _graph(call).delete_relations(relations), len(relations))
-
-
-def _deletion_answer(what: str, deleted: int, asked: int) -> Answer:
-    """To have deleted nothing is no success."""
-    message = f"{what.capitalize()} deleted successfully"
-    if deleted < asked or not deleted:
-        message = f"Deleted {deleted} of {asked} {what}; the rest was not found: read_graph shows what there is"
-    return Answer(message, {"success": deleted > 0, "message": message}, is_error=not deleted)
-
-
-def _read_graph(call: ToolCall) -> Answer:
-    return _graph_answer(_graph(call).read())
-
-
-def _search_nodes(call: ToolCall) -> Answer:
-    return _graph_answer(_graph(call).search(call.text("query")))
-
-
-def _open_nodes(call: ToolCall) -> Answer:
-    return _graph_answer(_graph(call).open(call.arguments["names"]))
-
-
-def _in_turn(change: Callable[[ToolCall], Answer]) -> Callable[[ToolCall], Answer]:
-    """Changes of one graph come one after the other: each begins by reading what is there."""
-
-    def run(call: ToolCall) -> Answer:
-        with _TURNS[hash(call.scope) % len(_TURNS)]:
-            return change(call)
-
-    return run
-
-
 def _tool(
-    run: Callable[[ToolCall], Answer], description: str, right: Right, result: dict[str, Any], **arguments: Any
+    name: str,
+    description: str,
+    right: Right,
+    run: Callable[[KnowledgeGraph, Any], Answer],
+    result: Any,
+    **arguments: Any,
 ) -> Tool:
-    """A tool that is named as its function."""
-    name = run.__name__.strip("_")
+    """A tool with at most one argument. Changes of one graph come in turn: each begins by reading what is there."""
+
+    def run_in_turn(call: ToolCall) -> Answer:
+        given = call.arguments[next(iter(arguments))] if arguments else None
+        if right == "read":
+            return run(KnowledgeGraph(call.memory, call.scope), given)
+        with _TURNS[hash(call.scope) % len(_TURNS)]:
+            return run(KnowledgeGraph(call.memory, call.scope), given)
+
     return Tool(
         name=name,
         title=name.replace("_", " ").title(),
         description=description,
-        run=run if right == "read" else _in_turn(run),
+        run=run_in_turn,
         right=right,
         arguments=arguments,
         required=tuple(arguments),
@@ -309,25 +253,44 @@ def _tool(
     )
 
 
+def _created(name: str, created: list[dict[str, Any]]) -> Answer:
+    return Answer(as_json(created), {name: created})
+
+
+def _deleted(what: str, deleted: int, asked: int) -> Answer:
+    """To have deleted nothing is no success."""
+    message = f"{what.capitalize()} deleted successfully"
+    if deleted < asked or not deleted:
+        message = f"Deleted {deleted} of {asked} {what}; the rest was not found: read_graph shows what there is"
+    return Answer(message, {"success": deleted > 0, "message": message}, is_error=not deleted)
+
+
+def _shown(graph: dict[str, Any]) -> Answer:
+    return Answer(as_json(graph), graph)
+
+
 REFERENCE_TOOLS: Final = (
     _tool(
-        _create_entities,
+        "create_entities",
         "Create multiple new entities in the knowledge graph",
         "write",
+        lambda graph, entities: _created("entities", graph.create_entities(entities)),
         _object(entities=_ENTITIES),
         entities=_ENTITIES,
     ),
     _tool(
-        _create_relations,
+        "create_relations",
         "Create multiple new relations between entities in the knowledge graph. Relations should be in active voice",
         "write",
+        lambda graph, relations: _created("relations", graph.create_relations(relations)),
         _object(relations=_RELATIONS),
         relations=_RELATIONS,
     ),
     _tool(
-        _add_observations,
+        "add_observations",
         "Add new observations to existing entities in the knowledge graph",
         "write",
+        lambda graph, additions: _created("results", graph.add_observations(additions)),
         _object(results=_array(entityName={"type": "string"}, addedObservations=_strings("Those that were new"))),
         observations=_array(
             entityName=_string("The name of the entity to add the observations to"),
@@ -335,16 +298,20 @@ REFERENCE_TOOLS: Final = (
         ),
     ),
     _tool(
-        _delete_entities,
+        "delete_entities",
         "Delete multiple entities and their associated relations from the knowledge graph",
         "forget",
+        lambda graph, names: _deleted("entities", graph.delete_entities(names), len(names)),
         _DELETION,
         entityNames=_strings("An array of entity names to delete"),
     ),
     _tool(
-        _delete_observations,
+        "delete_observations",
         "Delete specific observations from entities in the knowledge graph",
         "forget",
+        lambda graph, deletions: _deleted(
+            "observations", graph.delete_observations(deletions), sum(len(each["observations"]) for each in deletions)
+        ),
         _DELETION,
         deletions=_array(
             entityName=_string("The name of the entity containing the observations"),
@@ -352,17 +319,19 @@ REFERENCE_TOOLS: Final = (
         ),
     ),
     _tool(
-        _delete_relations,
+        "delete_relations",
         "Delete multiple relations from the knowledge graph",
         "forget",
+        lambda graph, relations: _deleted("relations", graph.delete_relations(relations), len(relations)),
         _DELETION,
         relations={**_RELATIONS, "description": "An array of relations to delete"},
     ),
-    _tool(_read_graph, "Read the entire knowledge graph", "read", _GRAPH),
+    _tool("read_graph", "Read the entire knowledge graph", "read", lambda graph, _: _shown(graph.read()), _GRAPH),
     _tool(
-        _search_nodes,
+        "search_nodes",
         "Search for nodes in the knowledge graph based on a query",
         "read",
+        lambda graph, query: _shown(graph.search(query)),
         _GRAPH,
         query={
             **_string("The search query to match against entity names, types, and observation content"),
@@ -370,9 +339,10 @@ REFERENCE_TOOLS: Final = (
         },
     ),
     _tool(
-        _open_nodes,
+        "open_nodes",
         "Open specific nodes in the knowledge graph by their names",
         "read",
+        lambda graph, names: _shown(graph.open(names)),
         _GRAPH,
         names=_strings("An array of entity names to retrieve"),
     ),
@@ -392,23 +362,9 @@ class GraphImport(NamedTuple):
 
 
 def import_graph(memory: Memory, scope: Scope, lines: Iterable[str]) -> GraphImport:
-    """Read the file. Read twice it changes nothing."""
-    entities, relations, skipped = _parse(lines)
-    created = KnowledgeGraph(memory, scope).create_entities(entities)
-    graph = KnowledgeGraph(memory, scope)  # with those that were just created
-    added = graph.add_observations(
-        {"entityName": entity["name"], "contents": entity["observations"]} for entity in entities
-    )
-    tied = graph.create_relations(relations, strict=False)
-    observations = sum(len(entity["observations"]) for entity in created)
-    observations += sum(len(each["addedObservations"]) for each in added)
-    rest = len(entities) - len(created) + len(relations) - len(tied)
-    return GraphImport(len(created), len(tied), observations, rest, skipped)
-
-
-def _parse(lines: Iterable[str]) -> tuple[list[dict[str, Any]], list[dict[str, Any]], tuple[int, ...]]:
+    """Read the file of the reference server: JSON, one entity or relation a line. Read twice it changes nothing."""
     found: dict[str, list[dict[str, Any]]] = {"entity": [], "relation": []}
-    schemas = {"entity": ENTITY_SCHEMA, "relation": RELATION_SCHEMA}
+    schemas = {"entity": _ENTITIES["items"], "relation": _RELATIONS["items"]}
     skipped = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -419,4 +375,12 @@ def _parse(lines: Iterable[str]) -> tuple[list[dict[str, Any]], list[dict[str, A
             found[kind].append(check_arguments(schemas[kind], node))
         except (ValueError, LookupError, TypeError, AttributeError, InputError):
             skipped.append(number)
-    return found["entity"], found["relation"], tuple(skipped)
+    entities, relations = found["entity"], found["relation"]
+    created = KnowledgeGraph(memory, scope).create_entities(entities)
+    graph = KnowledgeGraph(memory, scope)  # with those that were just created
+    added = graph.add_observations({"entityName": each["name"], "contents": each["observations"]} for each in entities)
+    tied = graph.create_relations(relations, strict=False)
+    observations = sum(len(entity["observations"]) for entity in created)
+    observations += sum(len(each["addedObservations"]) for each in added)
+    rest = len(entities) - len(created) + len(relations) - len(tied)
+    return GraphImport(len(created), len(tied), observations, rest, tuple(skipped))

@@ -7,6 +7,7 @@ import os
 import secrets
 import threading
 import time
+from contextlib import suppress
 from typing import Any, Final, NoReturn
 
 import anyio
@@ -29,49 +30,6 @@ _MESSAGES: Final = {
     INVALID_REQUEST: "this is no request: it has jsonrpc, id and method",
     INVALID_PARAMS: "params must be an object",
 }
-
-
-def refuse(error: ValidationError) -> JSONRPCError | None:
-    """The answer to a line that could not be read as a message; none where nobody waits for one."""
-    errors = error.errors(include_url=False, include_context=False)
-    is_json = errors[0]["type"] != "json_invalid"
-    # What lacks a field is given as a whole, and so is what is no object.
-    sent = next((each["input"] for each in errors if each["type"] in ("missing", "model_type")), None)
-    sent = sent if is_json else _read(errors[0]["input"])
-    if not _waits(sent):
-        return None
-    code = _code(sent) if is_json else PARSE_ERROR
-    return JSONRPCError(jsonrpc="2.0", id=_id(sent), error=ErrorData(code=code, message=_MESSAGES[code]))
-
-
-def _read(line: str) -> Any:
-    """What a line means to a more patient reader; as it is where it means nothing."""
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return line
-
-
-def _waits(sent: Any) -> bool:
-    """Blank lines, notifications and answers expect nothing."""
-    if isinstance(sent, dict):
-        return not sent.keys() & ({"result", "error"} if "id" in sent else {"method"})
-    return not isinstance(sent, str) or bool(sent.strip())
-
-
-def _code(sent: Any) -> int:
-    is_request = isinstance(sent, dict) and sent.get("jsonrpc") == "2.0" and isinstance(sent.get("method"), str)
-    return INVALID_PARAMS if is_request and _id(sent) is not None else INVALID_REQUEST
-
-
-def _id(sent: Any) -> int | str | None:
-    """The id of a request, if it can be sent back."""
-    id = sent.get("id") if isinstance(sent, dict) else None
-    if isinstance(id, str):
-        return id if id == id.encode(errors="ignore").decode() else None
-    return id if isinstance(id, int) and not isinstance(id, bool) else None
-
-
 _WATCH_SECONDS: Final = 0.25
 _SECRET_BYTES: Final = 32
 _CLOSE_SECONDS: Final = 1.0
@@ -112,7 +70,7 @@ async def _relay(
         async for item in reading:
             if not isinstance(item, ValidationError):
                 await sender.send(item)
-            elif answer := refuse(item):
+            elif answer := _refusal(item):
                 await writing.send(SessionMessage(answer))
 
 
@@ -133,3 +91,30 @@ def _end_process(backend: Backend) -> NoReturn:
     closing.start()
     closing.join(_CLOSE_SECONDS)
     os._exit(0)
+
+
+def _refusal(error: ValidationError) -> JSONRPCError | None:
+    """The answer to a line that is no message, without which a client would wait for ever; none where nobody waits."""
+    errors = error.errors(include_url=False, include_context=False)
+    if errors[0]["type"] == "json_invalid":
+        code, sent = PARSE_ERROR, errors[0]["input"]
+        with suppress(ValueError, RecursionError):  # what it means to a more patient reader
+            sent = json.loads(sent)
+    else:
+        # What lacks a field is given as a whole, and so is what is no object.
+        code = INVALID_REQUEST
+        sent = next((each["input"] for each in errors if each["type"] in ("missing", "model_type")), None)
+    if isinstance(sent, str) and not sent.strip():
+        return None
+    id = None
+    if isinstance(sent, dict):
+        if sent.keys() & ({"result", "error"} if "id" in sent else {"method"}):  # an answer or a notification
+            return None
+        id = sent.get("id")
+        if isinstance(id, str):
+            id = id if id == id.encode(errors="ignore").decode() else None
+        elif isinstance(id, bool) or not isinstance(id, int):
+            id = None
+        is_request = sent.get("jsonrpc") == "2.0" and isinstance(sent.get("method"), str) and id is not None
+        code = INVALID_PARAMS if is_request and code != PARSE_ERROR else code
+    return JSONRPCError(jsonrpc="2.0", id=id, error=ErrorData(code=code, message=_MESSAGES[code]))

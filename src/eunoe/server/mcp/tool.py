@@ -1,4 +1,4 @@
-"""A tool as this server keeps it, a call of it, and its answer."""
+"""A tool as this server keeps it, who calls it with which arguments, and how much its answer may say."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ from eunoe.text.sentences import text_width
 if TYPE_CHECKING:
     from eunoe.memory import Memory
 
+Schema = Mapping[str, Any]
+STRING: Final = {"type": "string"}
+SCOPE: Final = "scope"
+"""The argument whose description names the caller's own default."""
 DEFAULT_TOKENS: Final = 2000
 MIN_TOKENS: Final = 200
 MAX_TOKENS: Final = 100_000
@@ -27,10 +31,20 @@ _CHARACTERS_PER_TOKEN: Final = 4
 """Fewer than in prose: JSON has many signs."""
 _FRAME_CHARACTERS: Final = 360
 """What stands around the memories of an answer: tags, notes, a cursor."""
+_TYPES: Final[Mapping[str, Any]] = {"string": str, "integer": int, "boolean": bool, "array": list, "object": dict}
+_TRUTHS: Final = {"true": True, "false": False}
+_NUMBER: Final = re.compile(r"-?[0-9]{1,15}")
+_CURSOR: Final = re.compile(r"[0-9]{1,18}(:[0-9]{1,18})*")
+_MAX_CHARACTERS: Final = 1_000_000
+"""Of a text, as over HTTP: while a longer question is read, everybody else waits."""
+LIFETIME_SECONDS: Final = 300
+_SIGNATURE_BYTES: Final = 16
+_MAX_TOKEN_CHARACTERS: Final = 20_000
+_REFUSED: Final = "this token is not valid here or is older than 5 minutes: preview again, nothing was removed"
 
 
 class Budget:
-    """The characters that an answer may still take."""
+    """The characters that an answer may still take: all counts, its text and the same again as structured content."""
 
     def __init__(self, tokens: int) -> None:
         self._room = float(tokens * _CHARACTERS_PER_TOKEN - _FRAME_CHARACTERS)
@@ -40,11 +54,14 @@ class Budget:
 
     def take(self, *values: Any) -> bool:
         """Make room for values as JSON writes them; return False, and take nothing, if there is not enough."""
-        width = _width(values)
-        if width > self._room:
+        if not self.fits(*values):
             return False
-        self._room -= width
+        self._room -= _width(values)
         return True
+
+
+def _width(values: tuple[Any, ...]) -> float:
+    return sum(text_width(json.dumps(value, ensure_ascii=False)) + 1 for value in values)
 
 
 def longest_part(text: str, fits: Callable[[str], bool]) -> str:
@@ -60,115 +77,61 @@ def longest_part(text: str, fits: Callable[[str], bool]) -> str:
     return text[:low]
 
 
-def _width(values: tuple[Any, ...]) -> float:
-    return sum(text_width(json.dumps(value, ensure_ascii=False)) + 1 for value in values)
-
-
-_MAX_DIGITS: Final = 18
-_PAGE_CURSOR: Final = re.compile(r"((?:[0-9a-f]{16})?):([0-9]{1,18})")
-
-
 def parse_cursor(cursor: str, *, parts: int) -> tuple[int, ...]:
-    """The numbers of a cursor; zeros for none.
+    """The numbers of a cursor; zeros for none. It is a place, not a permission, and checked like any other argument.
 
     >>> parse_cursor("12:3", parts=2), parse_cursor("", parts=1)
     ((12, 3), (0,))
     """
     if not cursor:
         return (0,) * parts
-    numbers = cursor.split(":")
-    if len(numbers) != parts or not all(_is_number(each) for each in numbers):
+    if not _CURSOR.fullmatch(cursor) or cursor.count(":") != parts - 1:
         raise InputError(f"cannot read on after cursor {show(cursor)}: pass the one of the answer before")
-    return tuple(map(int, numbers))
+    return tuple(map(int, cursor.split(":")))
 
 
-def parse_page_cursor(cursor: str) -> tuple[str, int]:
-    """Where a page of the memory begins, and how many of it were shown.
-
-    >>> parse_page_cursor("0123456789abcdef:3"), parse_page_cursor(":3"), parse_page_cursor("")
-    (('0123456789abcdef', 3), ('', 3), ('', 0))
-    """
-    if not cursor:
-        return "", 0
-    match = _PAGE_CURSOR.fullmatch(cursor)
-    if match is None:
-        raise InputError(f"cannot read on after cursor {show(cursor)}: pass the one of the answer before")
-    return match[1], int(match[2])
+def check_arguments(schema: Schema, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a model passed, checked against the tool's own schema, without what is null: models pass that for what they
+    leave out. Errors say to the model what to pass."""
+    checked: dict[str, Any] = _check("", schema, given)
+    return checked
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
-
-
-_TYPES: Final[Mapping[str, Any]] = {"string": str, "integer": int, "boolean": bool, "array": list, "object": dict}
-_NUMBER: Final = re.compile(r"-?[0-9]{1,15}")
-_MAX_CHARACTERS: Final = 1_000_000
-"""Of a text, as over HTTP: while a longer question is read, everybody else waits."""
-_TRUTHS: Final = {"true": True, "false": False}
-
-
-def check_arguments(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments without those that are null, which models pass for what they leave out."""
-    return _check_object("", schema, given)
-
-
-def _check(place: str, schema: Mapping[str, Any], value: Any) -> Any:
+def _check(place: str, schema: Schema, value: Any) -> Any:
     kind = schema["type"]
-    value = _read_text(kind, value) if isinstance(value, str) else value
+    if isinstance(value, str):  # numbers and truth values come as text from workflows and from some models
+        if kind == "integer" and _NUMBER.fullmatch(value.strip()):
+            value = int(value)
+        elif kind == "boolean":
+            value = _TRUTHS.get(value.strip().lower(), value)
     if not isinstance(value, _TYPES[kind]) or (kind == "integer" and isinstance(value, bool)):
         raise InputError(f"{place} is {show(value)}: it must be of type {kind}")
     if kind == "object":
-        return _check_object(f"{place}.", schema, value)
+        prefix, properties = f"{place}." if place else "", schema.get("properties", {})
+        given = {name: each for name, each in value.items() if each is not None}
+        if unknown := sorted(given.keys() - properties.keys()):
+            names = f"there are {', '.join(properties)}" if properties else "there is none"
+            raise InputError(f"there is no argument {prefix}{show(unknown[0])}: {names}")
+        if missing := [name for name in schema.get("required", ()) if name not in given]:
+            raise InputError(f"{prefix}{missing[0]} is missing: pass it")
+        return {name: _check(f"{prefix}{name}", properties[name], each) for name, each in given.items()}
     if kind == "array":
-        return _check_array(place, schema, value)
+        if len(value) > (most := schema.get("maxItems", len(value))):
+            raise InputError(f"{place} has {len(value)} items: pass at most {most}")
+        return [_check(f"{place}[{number}]", schema["items"], each) for number, each in enumerate(value)]
     if kind == "integer":
-        _check_bounds(place, schema, value)
+        least, most = schema.get("minimum", value), schema.get("maximum", value)
+        if not least <= value <= most:
+            bound = f", at most {most}" if value > most else ""
+            raise InputError(f"{place} is {show(value)}: pass {least} or more{bound}")
     elif kind == "string":
-        _check_string(place, schema, value)
+        check_text(value, place)
+        choices, most = schema.get("enum"), schema.get("maxLength", _MAX_CHARACTERS)
+        if choices and value not in choices:
+            raise InputError(f"{place} is {show(value)}: pass one of {', '.join(choices)}")
+        if len(value) > most:
+            raise InputError(f"{place} has {len(value):,} characters: pass at most {most:,}")
     return value
-
-
-def _read_text(kind: str, text: str) -> Any:
-    """A number or a truth value that was written as text, as workflows and some models do; else the text itself."""
-    if kind == "integer" and _NUMBER.fullmatch(text.strip()):
-        return int(text)
-    return _TRUTHS.get(text.strip().lower(), text) if kind == "boolean" else text
-
-
-def _check_object(prefix: str, schema: Mapping[str, Any], value: Mapping[str, Any]) -> dict[str, Any]:
-    properties = schema.get("properties", {})
-    given = {name: each for name, each in value.items() if each is not None}
-    if unknown := sorted(given.keys() - properties.keys()):
-        names = f"there are {', '.join(properties)}" if properties else "there is none"
-        raise InputError(f"there is no argument {prefix}{show(unknown[0])}: {names}")
-    if missing := [name for name in schema.get("required", ()) if name not in given]:
-        raise InputError(f"{prefix}{missing[0]} is missing: pass it")
-    return {name: _check(f"{prefix}{name}", properties[name], each) for name, each in given.items()}
-
-
-def _check_array(place: str, schema: Mapping[str, Any], value: list[Any]) -> list[Any]:
-    most = schema.get("maxItems")
-    if most is not None and len(value) > most:
-        raise InputError(f"{place} has {len(value)} items: pass at most {most}")
-    return [_check(f"{place}[{number}]", schema["items"], each) for number, each in enumerate(value)]
-
-
-def _check_bounds(place: str, schema: Mapping[str, Any], value: int) -> None:
-    least, most = schema.get("minimum", value), schema.get("maximum", value)
-    if not least <= value <= most:
-        raise InputError(
-            f"{place} is {show(value)}: pass {least} or more" + (f", at most {most}" if value > most else "")
-        )
-
-
-def _check_string(place: str, schema: Mapping[str, Any], value: str) -> None:
-    check_text(value, place)
-    choices = schema.get("enum")
-    if choices and value not in choices:
-        raise InputError(f"{place} is {show(value)}: pass one of {', '.join(choices)}")
-    most = schema.get("maxLength", _MAX_CHARACTERS)
-    if len(value) > most:
-        raise InputError(f"{place} has {len(value):,} characters: pass at most {most:,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,14 +171,11 @@ class Caller:
     """Whose users they are, if several have a memory in one store."""
 
 
-LIFETIME_SECONDS: Final = 300
-_SIGNATURE_BYTES: Final = 16
-_MAX_CHARACTERS_CONFIRMATION: Final = 20_000
-_REFUSED: Final = "this token is not valid here or is older than 5 minutes: preview again, nothing was removed"
-
-
 class Confirmation:
-    """Gives tokens and takes them back."""
+    """Tokens that allow what a preview showed: signed, for one caller and one scope, for a few minutes.
+
+    Nothing is kept: every process that has the secret can check a token that another one gave.
+    """
 
     def __init__(self, secret: bytes, now: Callable[[], float] = time.time) -> None:
         self._key = hashlib.sha256(b"eunoe-confirmation\0" + secret).digest()
@@ -232,7 +192,7 @@ class Confirmation:
         signed, _, signature = token.partition(".")
         expected = self._sign(caller, scope, signed)
         is_signed = hmac.compare_digest(signature.encode(errors="replace"), expected.encode())
-        if len(token) > _MAX_CHARACTERS_CONFIRMATION or not is_signed:
+        if len(token) > _MAX_TOKEN_CHARACTERS or not is_signed:
             raise InputError(_REFUSED)
         payload = signed.partition("-")[2]
         expires, selection = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
@@ -247,12 +207,6 @@ class Confirmation:
 
 def _encode(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
-
-
-Schema = Mapping[str, Any]
-SCOPE: Final = "scope"
-"""The argument whose description names the caller's own default."""
-EXACT: Final = "exact"
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,14 +236,11 @@ class ToolCall:
 
     @property
     def is_exact(self) -> bool:
-        return bool(self.arguments.get(EXACT))
+        return bool(self.arguments.get("exact"))
 
     @property
     def max_tokens(self) -> int:
         return int(self.arguments.get("max_tokens", DEFAULT_TOKENS))
-
-    def budget(self) -> Budget:
-        return Budget(self.max_tokens)
 
     def notes(self, notes: tuple[str, ...]) -> tuple[str, ...]:
         """Notes name near scopes: only who may name every scope is told of them."""
@@ -313,23 +264,18 @@ class Tool:
     changes_graph: bool = False
     """Whether the resource with the whole graph is another after it."""
 
-    @property
-    def is_read_only(self) -> bool:
-        return self.right == "read"
-
-    @property
-    def can_repeat(self) -> bool:
-        """Whether a call may be made again where it is not known if the first one did its work."""
-        return self.is_idempotent and not self.is_destructive
-
     def input_schema(self, default: Scope | None = None) -> dict[str, Any]:
         """The schema of the arguments. Where there is no default scope, one must be named."""
         properties, required = dict(self.arguments), self.required
         if SCOPE in properties:
             properties[SCOPE] = {"type": "string", "description": f"default {default}" if default else "user=anna"}
             required = required if default else (*required, SCOPE)
-        schema: dict[str, Any] = {"type": "object", "properties": properties}
-        return schema | ({"required": list(required)} if required else {})
+        return object_schema(*required, **properties)
+
+
+def object_schema(*required: str, **properties: Any) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    return schema | ({"required": list(required)} if required else {})
 
 
 def as_json(data: Any) -> str:

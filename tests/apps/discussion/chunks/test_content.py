@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.apps.discussion.chunks.content import chunk_text, cut, digest, estimate_tokens, has_words
+from eunoe.apps.discussion.chunks import chunk_text, cut, digest, estimate_tokens, has_words
 from eunoe.apps.discussion.model import LogMessage
 from eunoe.apps.discussion.settings import ChunkSettings
 

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from eunoe.apps.discussion.chunks.plan import ChunkPlan, Cutting, plan_chunks
-from eunoe.apps.discussion.chunks.records import ChunkRecord, Records
+from eunoe.apps.discussion.chunks import ChunkPlan, ChunkRecord, Cutting, Records, plan_chunks
 from eunoe.apps.discussion.model import Chunk, LogMessage
 from eunoe.apps.discussion.settings import ChunkSettings
 from eunoe.model.atom import Atom

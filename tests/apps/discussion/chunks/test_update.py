@@ -12,12 +12,10 @@ from typing import Any
 import pytest
 
 import eunoe
-from eunoe.apps.discussion.atoms import chunk_memories, keyword_memories
 from eunoe.apps.discussion.authors import AuthorSources
-from eunoe.apps.discussion.chunks.update import ChunkUpdate
-from eunoe.apps.discussion.creators import CreatorCall, creator, prompts
-from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, LogMessage
-from eunoe.apps.discussion.report import list_failures
+from eunoe.apps.discussion.creators import CreatorCall, creator, find_creator
+from eunoe.apps.discussion.making import ChunkUpdate
+from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, LogMessage, chunk_memories, keyword_memories
 from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.apps.discussion.settings import AuthorSettings, ChunkSettings, DiscussionSettings
 from eunoe.errors import LlmError
@@ -26,6 +24,7 @@ from eunoe.memory import Memory
 from eunoe.model.turn import FORMER
 
 SCOPE = discussion_scope("trip", "anna")
+SYSTEM_PROMPT = getattr(find_creator(KEYWORD_MEMORY).prompts, "system", "")
 
 
 @dataclass
@@ -62,7 +61,7 @@ class Chat:
         return ["".join(memory.source) for memory in chunk_memories(self.memory, SCOPE)]
 
     def failures(self) -> list[str]:
-        return [failure.first for failure in list_failures(self.memory.leases.list(SCOPE))]
+        return [lease.data["first"] for lease in self.memory.leases.list(SCOPE) if lease.error]
 
 
 @pytest.fixture
@@ -145,12 +144,10 @@ def test_an_answer_that_cannot_be_used_fails_the_chunk_and_nothing_is_stored(cha
 
 
 @pytest.mark.parametrize("kind", [CHUNK_MEMORY, KEYWORD_MEMORY])
-@pytest.mark.parametrize(
-    "words", ["la la " * 16_000, "".join(f"{n} " for n in range(3000)), prompts.KEYWORD_MEMORY.system]
-)
+@pytest.mark.parametrize("words", ["la la " * 16_000, "".join(f"{n} " for n in range(3000)), SYSTEM_PROMPT])
 def test_an_answer_without_sense_fails_the_chunk(chat: Chat, kind: str, words: str) -> None:
     answer = words if kind == CHUNK_MEMORY else json.dumps(memory_object("Rome", summary=words))
-    own = ChunkSettings(messages=3, author=AuthorSettings(system_prompt=prompts.KEYWORD_MEMORY.system))
+    own = ChunkSettings(messages=3, author=AuthorSettings(system_prompt=SYSTEM_PROMPT))
     chat.say(*"abc").update(kind, ScriptedLlm([answer]), chunk_memory=own, keyword_memory=own)
     assert (chat.failures(), chat.chunks(), keyword_memories(chat.memory, SCOPE)) == (["a"], [], [])
 

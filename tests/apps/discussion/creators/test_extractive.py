@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from eunoe.apps.discussion.creators.extractive import find_key_phrases, make_keyword_memories, write_digest
-from eunoe.apps.discussion.documents.extracts import fold_in
+from eunoe.apps.discussion.extracts import find_key_phrases, fold_in, make_keyword_memories, write_digest
 from eunoe.apps.discussion.model import LogMessage
 from eunoe.text.sentences import word_count
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from eunoe.apps.discussion.authors import Prompts
-from eunoe.apps.discussion.documents.answer_guard import find_fault
+from eunoe.apps.discussion.authors import Prompts, find_fault
 
 LONG = " ".join(f"Anna saw town {n}." for n in range(100))
 PROMPTS = Prompts("", "Write the whole text anew, and add nothing to it. Keep every name as it is said here.\nShort.")

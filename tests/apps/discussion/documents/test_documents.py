@@ -1,4 +1,4 @@
-"""Summary, condensed memories and state document together follow what becomes of the chat."""
+"""Summary and state document together follow what becomes of the chat."""
 
 import re
 from typing import Any
@@ -6,17 +6,14 @@ from typing import Any
 import pytest
 
 from eunoe.apps.discussion import Discussion, DiscussionSettings
-from eunoe.apps.discussion.atoms import chunk_memories
-from eunoe.apps.discussion.documents.state_document import StateDocument
-from eunoe.apps.discussion.documents.summary import current_summary, new_since_summary
-from eunoe.apps.discussion.settings import CondensationSettings, StateDocumentSettings
+from eunoe.apps.discussion.model import chunk_memories
+from eunoe.apps.discussion.settings import StateDocumentSettings
+from eunoe.apps.discussion.state_document import StateDocument
+from eunoe.apps.discussion.summary import current_summary, new_since_summary
 from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 
-SETTINGS = DiscussionSettings(
-    condensation=CondensationSettings(is_on=True, memories=2, buffer=1),
-    state_document=StateDocumentSettings(is_on=True),
-)
+SETTINGS = DiscussionSettings(state_document=StateDocumentSettings(is_on=True))
 
 
 def chat(count: int) -> list[dict[str, Any]]:
@@ -24,14 +21,14 @@ def chat(count: int) -> list[dict[str, Any]]:
 
 
 def all_text(discussion: Discussion) -> str:
-    """All words of the three, with their histories."""
+    """All words of both, with their histories."""
     memory, scope = discussion.memory, discussion.scope
     atoms = memory.list(scope, kinds=["fact", "observation"], retired=True, limit=1000).items
     revisions = memory.summaries.revisions(scope)
     return "\n".join(each.text for each in (*atoms, *revisions))
 
 
-WORKED_ON = "TextChunk|CHAT_SUMMARY|LATEST_MEMORIES|MemoriesToCondense|NEW_FACTS|STATE_DOCUMENT"
+WORKED_ON = "TextChunk|CHAT_SUMMARY|LATEST_MEMORIES|NEW_FACTS|STATE_DOCUMENT"
 
 
 def echo(prompt: Prompt) -> str:
@@ -51,10 +48,10 @@ def options(discussion: Discussion, request: pytest.FixtureRequest) -> dict[str,
     return {"find_model": lambda endpoint, preset: llm}
 
 
-def test_an_edit_reaches_all_three(discussion: Discussion, request: pytest.FixtureRequest) -> None:
+def test_an_edit_reaches_both(discussion: Discussion, request: pytest.FixtureRequest) -> None:
     given, messages = options(discussion, request), chat(28)
     report = discussion.update(messages, SETTINGS, **given)
-    assert (report.made, report.condensed, report.state_document) == (5, 4, "written")
+    assert (report.made, report.state_document) == (5, "written")
     messages[1]["content"] = "Stop 2 is Rome, a large town."
     report = discussion.update(messages, SETTINGS, **given)
     assert (report.redone, report.made, report.failed) == (1, 0, ())
@@ -65,7 +62,7 @@ def test_an_edit_reaches_all_three(discussion: Discussion, request: pytest.Fixtu
     assert "town 2." not in current_summary(discussion.memory, discussion.scope)
     assert new_since_summary(discussion.memory, discussion.scope) == []
     again = discussion.update(messages, SETTINGS, **given)
-    assert (again.made, again.redone, again.summary, again.condensed) == (0, 0, None, 0)
+    assert (again.made, again.redone, again.summary) == (0, 0, None)
 
 
 def test_what_is_forgotten_is_nowhere(discussion: Discussion, request: pytest.FixtureRequest) -> None:

@@ -1,4 +1,4 @@
-"""The state document: the current truth, guarded, with its history, and open to a person's own hand."""
+"""The state document: the current truth, guarded, with its history."""
 
 from pathlib import Path
 
@@ -6,11 +6,8 @@ import pytest
 from tests.support.discussions import SCOPE, ScriptedAuthor, fill, joined, remember_keyword, say
 
 import eunoe
-from eunoe.apps.discussion.documents import state_document
-from eunoe.apps.discussion.documents.condensation import condense
-from eunoe.apps.discussion.documents.facts import text_digest
-from eunoe.apps.discussion.documents.state_document import LEASE, StateDocument
-from eunoe.apps.discussion.settings import CondensationSettings, StateDocumentSettings
+from eunoe.apps.discussion.settings import StateDocumentSettings
+from eunoe.apps.discussion.state_document import LEASE, PROMPTS, StateDocument
 from eunoe.errors import InputError, LlmError
 from eunoe.memory import Memory
 from eunoe.model.atom import AUTHOR
@@ -75,8 +72,6 @@ def test_chunk_memories_are_facts_where_there_are_no_keyword_memories(memory: Me
     author = ScriptedAuthor(joined)
     document.update(ON, author)
     assert author.inputs[0]["NEW_FACTS"].count("tells of stop") == 3
-    condense(memory, SCOPE, CondensationSettings(is_on=True, memories=3), None)
-    assert document.update(ON, author) == "unchanged"
 
 
 def test_where_keyword_memories_come_later_nothing_becomes_untrue(memory: Memory, document: StateDocument) -> None:
@@ -108,7 +103,7 @@ def test_many_facts_are_taken_in_piece_by_piece(memory: Memory, document: StateD
         LONG[: len(LONG) // 2 - 1],
         "more and " * 300,
         "y" * 50_000,
-        f"Here you are. {state_document.PROMPTS.system}",
+        f"Here you are. {PROMPTS.system}",
         LlmError("the model is away"),
     ],
 )
@@ -116,7 +111,7 @@ def test_a_bad_answer_never_takes_its_place(answer: str | Exception, memory: Mem
     document.write(LONG)
     remember_keyword(memory, 1, "Home", "Anna lives in Paris.")
     with pytest.raises(LlmError):
-        document.update(ON, ScriptedAuthor([answer], state_document.PROMPTS))
+        document.update(ON, ScriptedAuthor([answer], PROMPTS))
     assert (document.read(), len(versions(document))) == (LONG, 1)
     (lease,) = memory.leases.list(SCOPE)
     assert (lease.name, lease.attempts) == (LEASE, 1)
@@ -174,47 +169,12 @@ def test_a_blank_text_is_refused(document: StateDocument) -> None:
         document.write(" \n")
 
 
-def test_a_hand_edit_becomes_a_version(document: StateDocument) -> None:
-    document.write("Anna lives in Paris.", "model")
-    assert document.take_in("Anna lives in Rome.\n", text_digest("Anna lives in Paris."))
-    assert document.read() == "Anna lives in Rome.\n"
-    assert [version.metadata[AUTHOR] for version in document.history()] == ["model", "hand"]
-
-
-def test_what_was_written_to_the_file_is_no_hand_edit(document: StateDocument) -> None:
-    for text in ("one", "two", "three"):
-        document.write(text)
-    for text, written in [("three", "three"), ("one", "one"), ("two\n", "one"), ("three", "one"), (" ", "three")]:
-        assert not document.take_in(text, text_digest(written)), (text, written)
-    assert not document.take_in("two")
-    assert versions(document) == ["one", "two", "three"]
-
-
-def test_a_line_taken_out_by_hand_stays_out(document: StateDocument) -> None:
-    document.write("one")
-    document.write("one\ntwo")
-    assert document.take_in("one", text_digest("one\ntwo"))
-    assert document.read() == "one"
-
-
-def test_if_both_changed_neither_is_lost(memory: Memory, document: StateDocument) -> None:
-    remember_keyword(memory, 1, "Home", "Anna lives in Paris.")
-    document.update(ON, ScriptedAuthor(["Anna lives in Paris."]))
-    remember_keyword(memory, 2, "Pet", "Anna has a cat.")
-    document.update(ON, ScriptedAuthor(["Anna lives in Paris. She has a cat."]))
-    assert document.take_in("Anna lives in Lyon.", text_digest("Anna lives in Paris."))
-    assert versions(document)[1:] == ["Anna lives in Paris. She has a cat.", "Anna lives in Lyon."]
-    author = ScriptedAuthor(["Anna lives in Lyon. She has a cat."])
-    assert document.update(ON, author) == "written"
-    assert author.inputs == [{"NEW_FACTS": "- Pet: Anna has a cat.", "STATE_DOCUMENT": "Anna lives in Lyon."}]
-
-
 def test_a_hand_edit_while_a_model_writes_is_kept(memory: Memory, document: StateDocument) -> None:
     document.write("Anna lives in Paris.")
     remember_keyword(memory, 1, "Pet", "Anna has a cat.")
 
     def edit_meanwhile(inputs: object) -> str:
-        assert document.take_in("Anna lives in Rome.", text_digest("Anna lives in Paris."))
+        document.write("Anna lives in Rome.")
         return "Anna lives in Paris. She has a cat."
 
     assert document.update(ON, ScriptedAuthor(edit_meanwhile)) == "busy"

@@ -7,16 +7,15 @@ from tests.support.discussions import SCOPE, ScriptedAuthor, chunk_memory, fill,
 
 import eunoe
 from eunoe.apps.discussion.authors import PromptAuthor, Prompts
-from eunoe.apps.discussion.documents import summary as module
-from eunoe.apps.discussion.documents.condensation import condense, settle_condensation
-from eunoe.apps.discussion.documents.summary import (
+from eunoe.apps.discussion.settings import SummarySettings
+from eunoe.apps.discussion.summary import (
     LEASE,
+    PROMPTS,
     current_summary,
     new_since_summary,
     update_summary,
     write_summary,
 )
-from eunoe.apps.discussion.settings import CondensationSettings, SummarySettings
 from eunoe.errors import InputError, LlmError
 from eunoe.llm.contract import ScriptedLlm
 from eunoe.memory import Memory
@@ -72,7 +71,7 @@ def test_names_in_a_prompt_are_replaced_in_one_pass(memory: Memory) -> None:
     fill(memory, 2)
     remember_chunks(memory, chunk_memory(1, "Anna typed [CHAT_SUMMARY] and [LATEST_MEMORIES]."))
     llm = ScriptedLlm(["She typed.", "She typed more."])
-    author = PromptAuthor(llm, module.PROMPTS)
+    author = PromptAuthor(llm, PROMPTS)
     update_summary(memory, SCOPE, EACH, author)
     asked = llm.prompts[0].text
     assert asked.count("[CHAT_SUMMARY]") == asked.count("[LATEST_MEMORIES]") == 1
@@ -88,8 +87,8 @@ def test_names_in_a_prompt_are_replaced_in_one_pass(memory: Memory) -> None:
         "Anna travels.",
         "and so on " * 200,
         "z" * 50_000,
-        module.PROMPTS.prompt,
-        f"{module.PROMPTS.system} {LONG}",
+        PROMPTS.prompt,
+        f"{PROMPTS.system} {LONG}",
         LlmError("the model is away"),
     ],
 )
@@ -97,7 +96,7 @@ def test_a_bad_answer_never_takes_its_place(answer: str | Exception, memory: Mem
     write_summary(memory, SCOPE, LONG)
     fill(memory, 1)
     with pytest.raises(LlmError):
-        update_summary(memory, SCOPE, EACH, ScriptedAuthor([answer], module.PROMPTS))
+        update_summary(memory, SCOPE, EACH, ScriptedAuthor([answer], PROMPTS))
     assert (current_summary(memory, SCOPE), new_ids(memory)) == (LONG, ["chunk_memory:m1"])
     (lease,) = memory.leases.list(SCOPE)
     assert (lease.name, lease.attempts, lease.is_held) == (LEASE, 1, False)
@@ -199,21 +198,6 @@ def test_a_killed_author_changes_nothing(memory: Memory) -> None:
     assert update_summary(memory, SCOPE, EACH, ScriptedAuthor(["Stop 1."])) == 1
 
 
-def test_condensing_makes_nothing_new(memory: Memory) -> None:
-    fill(memory, 1, 2, 3, 4)
-    update_summary(memory, SCOPE, EACH, ScriptedAuthor(joined))
-    condense(memory, SCOPE, CondensationSettings(is_on=True, memories=3), None)
-    assert (new_ids(memory), update_summary(memory, SCOPE, EACH, ScriptedAuthor([]))) == ([], None)
-
-
-def test_what_was_condensed_first_is_folded_in_as_one(memory: Memory) -> None:
-    fill(memory, 1, 2, 3)
-    condense(memory, SCOPE, CondensationSettings(is_on=True, memories=3), ScriptedAuthor(["Three stops."]))
-    author = ScriptedAuthor(joined)
-    assert update_summary(memory, SCOPE, EACH, author) == 1
-    assert (author.inputs[0]["LATEST_MEMORIES"], new_ids(memory)) == ("Three stops.", [])
-
-
 def test_without_an_author_it_has_a_line_of_each_memory(memory: Memory) -> None:
     fill(memory, 1, 2, 3)
     remember_chunks(memory, chunk_memory(4, "Memory 4 tells of stop 4. Memory 1 tells of stop 1."))
@@ -231,16 +215,12 @@ def test_without_an_author_it_stays_bounded(memory: Memory) -> None:
     assert numbers(text)[-1] == 79
 
 
-@pytest.mark.parametrize("is_condensed", [False, True])
-def test_forgetting_a_message_leaves_nothing_of_it(is_condensed: bool, memory: Memory) -> None:
+def test_forgetting_a_message_leaves_nothing_of_it(memory: Memory) -> None:
     fill(memory, 1, 2, 4)
     remember_chunks(memory, chunk_memory(3, "Memory 3 has the code 4711.", source=("m2",)))
     update_summary(memory, SCOPE, EACH, ScriptedAuthor(joined))
-    if is_condensed:
-        condense(memory, SCOPE, CondensationSettings(is_on=True, memories=4), ScriptedAuthor(joined))
     report = memory.forget(SCOPE, "m2", verify=True)
     assert report.verified, report.traces
-    settle_condensation(memory, SCOPE, {"m1", "m4"})
     update_summary(memory, SCOPE, SummarySettings(), ScriptedAuthor(joined), force=True)
     assert numbers(current_summary(memory, SCOPE)) == [1, 4]
     assert all("4711" not in revision.text for revision in memory.summaries.revisions(SCOPE))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from eunoe.apps.discussion.files.encryption import FileKey, is_encrypted
+from eunoe.apps.discussion.files.layout import FileKey, is_encrypted_file
 from eunoe.errors import InputError
 
 SALT = b"0123456789abcdef"
@@ -14,7 +14,6 @@ SALT = b"0123456789abcdef"
 def test_the_key_is_derived_as_the_other_program_does_it() -> None:
     derived = base64.urlsafe_b64encode(pbkdf2_hmac("sha256", b"secret", SALT, 100_000, 32))
     token = Fernet(derived).encrypt(b"[]")
-    assert is_encrypted(token)
     assert FileKey.from_api_key("secret", SALT).decrypt(token, "memories.json") == b"[]"
     assert FileKey(derived).decrypt(token, "memories.json") == b"[]"
 
@@ -43,5 +42,8 @@ def test_a_key_does_not_show_itself() -> None:
 
 
 @pytest.mark.parametrize("content", [b"[]", b"", b'{"text_block": "gAAAA"}', "[\u00e4]".encode()])
-def test_plain_files_are_not_taken_for_encrypted_ones(content: bytes) -> None:
-    assert not is_encrypted(content)
+def test_plain_files_are_not_taken_for_encrypted_ones(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(content)
+    assert not is_encrypted_file(tmp_path / "x")
+    (tmp_path / "x").write_bytes(FileKey.from_api_key("secret", SALT).encrypt(content))
+    assert is_encrypted_file(tmp_path / "x")

@@ -16,21 +16,28 @@ from tests.support.discussion_files import (
 )
 
 import eunoe
-from eunoe.apps.discussion.atoms import chunk_memories, chunk_memory_item, keyword_memories, keyword_memory_item
-from eunoe.apps.discussion.documents.state_document import StateDocument
 from eunoe.apps.discussion.files import (
     FileKey,
     Layout,
     export_discussion,
+    exporting,
     import_discussion,
     import_folder,
-    take_in_files,
     write_files,
 )
 from eunoe.apps.discussion.files.layout import user_folder
-from eunoe.apps.discussion.log.discussion_log import DiscussionLog
-from eunoe.apps.discussion.model import STATE_DOCUMENT, Chunk, ChunkMemory, KeywordMemory
+from eunoe.apps.discussion.log import DiscussionLog
+from eunoe.apps.discussion.model import (
+    STATE_DOCUMENT,
+    Chunk,
+    ChunkMemory,
+    KeywordMemory,
+    chunk_memories,
+    keyword_memories,
+    memory_item,
+)
 from eunoe.apps.discussion.scope import discussion_scope
+from eunoe.apps.discussion.state_document import StateDocument
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.memory import Memory
 
@@ -49,7 +56,7 @@ def keep(memory: Memory, *texts: str) -> None:
         ChunkMemory(text=text, hash=message_hash(f"m{place}"), id=f"chunk_memory:m{place}", place=float(place))
         for place, text in enumerate(texts, 1)
     ]
-    memory.remember_many(SCOPE, map(chunk_memory_item, memories), replace=True, again=True)
+    memory.remember_many(SCOPE, map(memory_item, memories), replace=True, again=True)
 
 
 def blocks(*texts: str) -> list[dict[str, str]]:
@@ -67,7 +74,7 @@ def test_everything_is_written(memory: Memory, tmp_path: Path) -> None:
     report = DiscussionLog(memory, SCOPE).take_in([{"role": "user", "content": "Hello"}])
     chunk = Chunk("keyword_memory", 1.0, report.ids[0], report.ids[0])
     keyword = KeywordMemory(title="Tea", summary="Anna likes tea.", entities=("Anna",), id="k1", chunk=chunk, place=1.0)
-    memory.remember_many(SCOPE, [keyword_memory_item(keyword)])
+    memory.remember_many(SCOPE, [memory_item(keyword)])
     document = StateDocument(memory, SCOPE)
     document.write("# Now\nParis.\n")
     document.write("# Now\nRome.\n")
@@ -96,7 +103,6 @@ def test_nothing_to_export_creates_nothing(memory: Memory, tmp_path: Path) -> No
     with pytest.raises(NotFoundError, match="discussion trip of default holds no memories"):
         export_discussion(memory, "trip", tmp_path)
     assert write_files(memory, SCOPE, tmp_path) == []
-    assert take_in_files(memory, SCOPE, tmp_path) == []
     assert list(tmp_path.iterdir()) == []
     assert memory.scopes() == []
 
@@ -105,50 +111,17 @@ def test_nothing_to_export_creates_nothing(memory: Memory, tmp_path: Path) -> No
 def test_files_that_are_current_are_not_touched(memory: Memory, tmp_path: Path, layout: Layout) -> None:
     keep(memory, "One.", "Two.")
     StateDocument(memory, SCOPE).write("# Now\n")
-    memory.remember_many(SCOPE, [keyword_memory_item(KeywordMemory(title="Tea", summary="Tea.", id="k1"))])
+    memory.remember_many(SCOPE, [memory_item(KeywordMemory(title="Tea", summary="Tea.", id="k1"))])
     assert write_files(memory, SCOPE, tmp_path, layout)
     before = snapshot(tmp_path)
     assert write_files(memory, SCOPE, tmp_path, layout) == []
     assert snapshot(tmp_path) == before
 
 
-def test_lines_are_appended(memory: Memory, tmp_path: Path) -> None:
-    path = tmp_path / "trip_memories.jsonl"
-    keep(memory, "One.")
-    write_files(memory, SCOPE, tmp_path, "flat")
-    number = path.stat().st_ino
-    keep(memory, "One.", "Two.")
-    write_files(memory, SCOPE, tmp_path, "flat")
-    assert path.stat().st_ino == number
-    assert lines(path) == blocks("One.", "Two.")
-
-
-def test_a_line_that_was_half_written_is_completed(memory: Memory, tmp_path: Path) -> None:
-    path = tmp_path / "trip_memories.jsonl"
-    keep(memory, "One.", "Two.")
-    write_files(memory, SCOPE, tmp_path, "flat")
-    content = path.read_bytes()
-    (tmp_path / "trip_eunoe.json").unlink()
-    path.write_bytes(content[:-20])
-    write_files(memory, SCOPE, tmp_path, "flat")
-    assert path.read_bytes() == content
-
-
-def test_a_changed_history_is_written_anew(memory: Memory, tmp_path: Path) -> None:
-    path = tmp_path / "trip_memories.jsonl"
-    keep(memory, "One.", "Two.")
-    write_files(memory, SCOPE, tmp_path, "flat")
-    number = path.stat().st_ino
-    keep(memory, "Other.", "Two.")
-    write_files(memory, SCOPE, tmp_path, "flat")
-    assert path.stat().st_ino != number
-    assert lines(path) == blocks("Other.", "Two.")
-
-
 def test_the_flat_layout_has_its_own_names(memory: Memory, tmp_path: Path) -> None:
     keep(memory, "One.")
     memory.summaries.write(SCOPE, "So far.", absorbed=[chunk_memories(memory, SCOPE)[0].id])
-    memory.remember_many(SCOPE, [keyword_memory_item(KeywordMemory(title="Tea", summary="Tea.", id="k1"))])
+    memory.remember_many(SCOPE, [memory_item(KeywordMemory(title="Tea", summary="Tea.", id="k1"))])
     names = {path.name for path in export_discussion(memory, "trip", tmp_path, layout="flat")}
     assert names == {"trip_memories.jsonl", "trip_summary.jsonl", "trip_vector_memory.db"}
     assert lines(tmp_path / "trip_summary.jsonl") == [block("So far.", "m1")]
@@ -157,7 +130,7 @@ def test_the_flat_layout_has_its_own_names(memory: Memory, tmp_path: Path) -> No
 def test_users_do_not_meet(memory: Memory, tmp_path: Path) -> None:
     for user in ("default", "anna", "f" * 16):
         memory.remember_many(
-            discussion_scope("trip", user), [chunk_memory_item(ChunkMemory(text=f"Of {user}.", id="c", place=1.0))]
+            discussion_scope("trip", user), [memory_item(ChunkMemory(text=f"Of {user}.", id="c", place=1.0))]
         )
         export_discussion(memory, "trip", tmp_path, user=user)
     found = {
@@ -174,7 +147,7 @@ def test_an_imported_user_keeps_the_folder(memory: Memory, tmp_path: Path) -> No
     import_folder(memory, tmp_path / "Theirs", users={hash: "anna"})
     import_discussion(memory, write_folder(tmp_path / "x" / "plain", blocks("Two.")), user="ben")
     new = ChunkMemory(text="Made here.", id="c", place=1.0)
-    memory.remember_many(discussion_scope("new", "anna"), [chunk_memory_item(new)])
+    memory.remember_many(discussion_scope("new", "anna"), [memory_item(new)])
     root = tmp_path / "Ours"
     for id, user in (("trip", "anna"), ("new", "anna"), ("plain", "ben")):
         export_discussion(memory, id, root, user=user)
@@ -188,19 +161,18 @@ def test_files_of_another_user_are_refused(memory: Memory, tmp_path: Path, layou
     users = ("anna", user_folder("anna"))
     for user in users:
         one = ChunkMemory(text=f"Of {user}.", id="c", place=1.0)
-        memory.remember_many(discussion_scope("trip", user), [chunk_memory_item(one)])
+        memory.remember_many(discussion_scope("trip", user), [memory_item(one)])
     export_discussion(memory, "trip", tmp_path, user="anna", layout=layout)
     before = snapshot(tmp_path)
-    for write in (take_in_files, write_files):
-        with pytest.raises(ConflictError, match=f"holds files of the user anna, not of {users[1]}"):
-            write(memory, discussion_scope("trip", users[1]), tmp_path, layout)
+    with pytest.raises(ConflictError, match=f"holds files of the user anna, not of {users[1]}"):
+        write_files(memory, discussion_scope("trip", users[1]), tmp_path, layout)
     assert snapshot(tmp_path) == before
 
 
 def test_memories_of_another_program_are_not_overwritten(memory: Memory, tmp_path: Path) -> None:
     keep(memory, "One.")
     folder = write_folder(tmp_path / "trip", [block("Not known here.")])
-    with pytest.raises(ConflictError, match=r"memories\.json holds 1 memories that are not known here"):
+    with pytest.raises(ConflictError, match=r"memories\.json is not as it was last read or written here"):
         write_files(memory, SCOPE, tmp_path)
     assert json.loads((folder / "memories.json").read_text()) == [block("Not known here.")]
     import_discussion(memory, folder)
@@ -215,7 +187,6 @@ def test_an_imported_memory_that_is_forgotten_leaves_the_files(memory: Memory, t
     import_discussion(memory, folder)
     memory.forget(SCOPE, [chunk_memories(memory, SCOPE)[1].id, keyword_memories(memory, SCOPE)[0].id])
     memory.forget(SCOPE, STATE_DOCUMENT)
-    assert take_in_files(memory, SCOPE, tmp_path) == []
     export_discussion(memory, "trip", tmp_path)
     assert json.loads((folder / "memories.json").read_text()) == blocks("One.")
     assert query(folder / "vector_memory.db", "SELECT memory_text FROM memories") == [(ROME["summary"],)]
@@ -243,7 +214,7 @@ def test_what_is_forgotten_leaves_the_files(memory: Memory, tmp_path: Path, layo
     StateDocument(memory, SCOPE).write("PIN: zweiundvierzig.")
     memory.summaries.write(SCOPE, "zweiundvierzig", absorbed=["chunk_memory:m1"])
     keyword = KeywordMemory(title="PIN", summary="It is zweiundvierzig.", id="k1", place=1.0)
-    memory.remember_many(SCOPE, [keyword_memory_item(keyword)])
+    memory.remember_many(SCOPE, [memory_item(keyword)])
     write_files(memory, SCOPE, tmp_path, layout)
     StateDocument(memory, SCOPE).write("PIN: none.")
     write_files(memory, SCOPE, tmp_path, layout)
@@ -251,24 +222,6 @@ def test_what_is_forgotten_leaves_the_files(memory: Memory, tmp_path: Path, layo
     memory.forget(SCOPE, everything=True)
     write_files(memory, SCOPE, tmp_path, layout)
     assert [name for name, (content, _) in snapshot(tmp_path).items() if b"zweiundvierzig" in content] == []
-
-
-def test_hand_edits_become_a_version(memory: Memory, tmp_path: Path) -> None:
-    document, path = StateDocument(memory, SCOPE), tmp_path / "trip" / "state_document.md"
-    document.write("# Now\nParis.\n")
-    write_files(memory, SCOPE, tmp_path)
-    path.write_text("# Now\nRome, says Anna.\n")
-    take_in_files(memory, SCOPE, tmp_path)
-    assert document.read() == "# Now\nRome, says Anna.\n"
-    path.write_text("# Now\nParis.\n")  # and back
-    write_files(memory, SCOPE, tmp_path)
-    assert document.read() == "# Now\nParis.\n"
-    assert path.read_text() == "# Now\nParis.\n"
-    assert [version.text for version in document.history()] == [
-        "# Now\nParis.\n",
-        "# Now\nRome, says Anna.\n",
-        "# Now\nParis.\n",
-    ]
 
 
 def test_an_old_file_does_not_undo_a_new_version(memory: Memory, tmp_path: Path) -> None:
@@ -281,16 +234,6 @@ def test_an_old_file_does_not_undo_a_new_version(memory: Memory, tmp_path: Path)
     assert path.with_suffix(".md.bak").read_text() == "# Now\nParis.\n"
 
 
-def test_an_export_keeps_a_foreign_document_as_backup(memory: Memory, tmp_path: Path) -> None:
-    StateDocument(memory, SCOPE).write("# Now\nParis.\n")
-    path = tmp_path / "trip" / "state_document.md"
-    path.parent.mkdir()
-    path.write_text("By somebody else.\n")
-    export_discussion(memory, "trip", tmp_path)
-    assert path.read_text() == "# Now\nParis.\n"
-    assert path.with_suffix(".md.bak").read_text() == "By somebody else.\n"
-
-
 def test_encrypted_files_stay_encrypted(memory: Memory, tmp_path: Path) -> None:
     key = FileKey.from_api_key("secret", b"salt")
     keep(memory, "One.")
@@ -299,7 +242,7 @@ def test_encrypted_files_stay_encrypted(memory: Memory, tmp_path: Path) -> None:
     assert json.loads(key.decrypt(path.read_bytes(), "x")) == blocks("One.")
     before = snapshot(tmp_path)
     assert export_discussion(memory, "trip", tmp_path, key=key) == []
-    with pytest.raises(InputError, match=r"memories\.json is encrypted"):
+    with pytest.raises(InputError, match=r"are encrypted, such as .*memories\.json"):
         export_discussion(memory, "trip", tmp_path)
     assert snapshot(tmp_path) == before
 
@@ -310,7 +253,7 @@ def test_nothing_is_written_in_plain_text_beside_encrypted_files(
 ) -> None:
     key, user = FileKey.from_api_key("secret", b"salt"), "f" * 16
     for id in ("one", "two"):
-        item = chunk_memory_item(ChunkMemory(text="One.", id="c", place=1.0))
+        item = memory_item(ChunkMemory(text="One.", id="c", place=1.0))
         memory.remember_many(discussion_scope(id, user), [item])
     export_discussion(memory, "one", tmp_path, user=user, layout=layout, key=key)
     before = snapshot(tmp_path)
@@ -324,23 +267,43 @@ def test_what_came_encrypted_is_kept_current_only_with_the_key(memory: Memory, t
     folder = write_folder(tmp_path / "a" / "trip")
     (folder / "memories.json").write_bytes(key.encrypt(json.dumps(blocks("One.")).encode()))
     import_discussion(memory, folder, key=key)
-    for write in (take_in_files, write_files):
-        with pytest.raises(InputError, match="discussion trip of default was imported from encrypted files"):
-            write(memory, SCOPE, tmp_path / "b")
+    with pytest.raises(InputError, match="discussion trip of default was imported from encrypted files"):
+        write_files(memory, SCOPE, tmp_path / "b")
     assert not (tmp_path / "b").exists()
     write_files(memory, SCOPE, tmp_path / "b", key=key)
     assert json.loads(key.decrypt((tmp_path / "b" / "trip" / "memories.json").read_bytes(), "x")) == blocks("One.")
-
-
-def test_a_condensed_memory_is_tracked(memory: Memory, tmp_path: Path) -> None:
-    one = ChunkMemory(text="Both.", hash=message_hash("m2"), id="both", condenses=("a", "b"), place=2.0)
-    memory.remember_many(SCOPE, [chunk_memory_item(one)])
-    export_discussion(memory, "trip", tmp_path)
-    tracker = json.loads((tmp_path / "trip" / "condensation_tracker.json").read_text())
-    assert tracker == {"lastCondensationHash": message_hash("m2")}
 
 
 def test_an_unknown_layout_is_refused(memory: Memory, tmp_path: Path) -> None:
     keep(memory, "One.")
     with pytest.raises(InputError, match="layout is 'host': choose one of folders, flat"):
         export_discussion(memory, "trip", tmp_path, layout="host")  # type: ignore[arg-type]
+
+
+def test_a_document_that_somebody_else_changed_is_not_overwritten(memory: Memory, tmp_path: Path) -> None:
+    StateDocument(memory, SCOPE).write("# Now\nParis.\n")
+    write_files(memory, SCOPE, tmp_path)
+    path = tmp_path / "trip" / "state_document.md"
+    path.write_text("By somebody else.\n")
+    with pytest.raises(ConflictError, match=r"state_document\.md is not as it was"):
+        write_files(memory, SCOPE, tmp_path)
+    import_discussion(memory, path.parent)
+    assert StateDocument(memory, SCOPE).read() == "By somebody else.\n"
+    write_files(memory, SCOPE, tmp_path)
+    assert path.read_text() == "By somebody else.\n"
+
+
+def test_an_export_that_was_killed_goes_on(memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(memory, "One.")
+    memory.remember_many(SCOPE, [memory_item(KeywordMemory(title="Tea", summary="Tea.", id="k1"))])
+    monkeypatch.setattr(exporting, "write_database", killed)
+    with pytest.raises(KeyboardInterrupt):
+        write_files(memory, SCOPE, tmp_path)
+    monkeypatch.undo()
+    keep(memory, "One.", "Two.")
+    write_files(memory, SCOPE, tmp_path)
+    assert json.loads((tmp_path / "trip" / "memories.json").read_text()) == blocks("One.", "Two.")
+
+
+def killed(*_: object) -> None:
+    raise KeyboardInterrupt

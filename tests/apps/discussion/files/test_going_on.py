@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 from tests.support.discussion_files import (
-    ROME,
     TEA,
     block,
     message_hash,
-    query,
     search,
     snapshot,
     write_database,
@@ -18,16 +16,15 @@ from tests.support.discussion_files import (
 )
 
 import eunoe
-from eunoe.apps.discussion.atoms import chunk_memories, keyword_memories
-from eunoe.apps.discussion.documents.state_document import StateDocument
-from eunoe.apps.discussion.documents.summary import current_summary
 from eunoe.apps.discussion.files import Layout, import_discussion
 from eunoe.apps.discussion.files.layout import part_paths
-from eunoe.apps.discussion.log.discussion_log import DiscussionLog
+from eunoe.apps.discussion.model import chunk_memories, keyword_memories
 from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.apps.discussion.settings import ChunkSettings, DiscussionSettings, SummarySettings
+from eunoe.apps.discussion.state_document import StateDocument
+from eunoe.apps.discussion.summary import current_summary
 from eunoe.apps.discussion.update import update_discussion
-from eunoe.errors import ConflictError, InputError
+from eunoe.errors import ConflictError
 from eunoe.memory import Memory
 
 SCOPE = discussion_scope("trip")
@@ -120,70 +117,20 @@ def test_what_the_files_hold_goes_on_elsewhere(memory: Memory, folder: Path, tmp
         assert update_discussion(other, SCOPE, SETTINGS, messages=chat(*said(16))).made == 2
 
 
-def test_hand_edits_are_taken_in_by_a_run(memory: Memory, tmp_path: Path) -> None:
-    StateDocument(memory, SCOPE).write("Anna lives in Paris.")
-    update_discussion(memory, SCOPE, SETTINGS, messages=chat(*said(4)), files_dir=tmp_path)
-    path = tmp_path / "trip" / "state_document.md"
-    path.write_text("Anna lives in Rome.")
-    update_discussion(memory, SCOPE, SETTINGS, files_dir=tmp_path)
-    assert StateDocument(memory, SCOPE).read() == path.read_text() == "Anna lives in Rome."
-
-
-def test_what_another_program_adds_meanwhile_is_taken_in_before_anything_is_made(
-    memory: Memory, folder: Path, tmp_path: Path
-) -> None:
+def test_what_another_program_wrote_is_left_alone_with_a_note(memory: Memory, folder: Path, tmp_path: Path) -> None:
     import_discussion(memory, folder)
     update_discussion(memory, SCOPE, SETTINGS, messages=chat(*said(12)), files_dir=tmp_path)
     path = folder / "memories.json"
     path.write_text(json.dumps([*json.loads(path.read_text()), block("Theirs.", said(15)[-1])], indent=4))
-    write_database(folder / "vector_memory.db", "trip", [ROME], [message_hash(said(15)[-1])])
+    before = snapshot(folder)
     report = update_discussion(memory, SCOPE, SETTINGS, messages=chat(*said(20)), files_dir=tmp_path)
-    assert any("what another program wrote was imported: 2 new" in note for note in report.notes)
-    ends = [message_hash(said(20)[place - 1]) for place in (4, 8, 12, 15, 19)]
-    assert [each["hash"] for each in json.loads(path.read_text())] == ends
-    keywords = keyword_memories(memory, SCOPE)
-    assert not any(f"number {number}." in each.summary for each in keywords for number in (13, 14, 15))
-    hashes = query(folder / "vector_memory.db", "SELECT message_hash FROM vector_memory_hash_log ORDER BY id")
-    assert [hash for (hash,) in hashes] == ends
-    again = update_discussion(memory, SCOPE, SETTINGS, messages=chat(*said(20)), files_dir=tmp_path)
-    assert (again.made, again.notes) == (0, ())
+    assert "memories.json is not as it was" in "".join(report.notes)
+    assert snapshot(folder) == before
 
 
-def test_memories_in_the_folder_whose_end_is_not_found_are_told_before_anything_is_made(
-    memory: Memory, tmp_path: Path
-) -> None:
-    folder = write_folder(tmp_path / "trip", [block("Not known here.")])
-    with pytest.raises(ConflictError, match="continue_at"):
-        update_discussion(memory, SCOPE, SETTINGS, messages=chat(*said(4)), files_dir=tmp_path)
-    assert [each.text for each in chunk_memories(memory, SCOPE)] == ["Not known here."]
-    assert len(DiscussionLog(memory, SCOPE).messages()) == 4
-    update_discussion(memory, SCOPE, SETTINGS, files_dir=tmp_path, continue_at="start")
-    assert len(json.loads((folder / "memories.json").read_text())) == 2
-
-
-def test_files_that_cannot_be_read_are_told_before_anything_is_made(memory: Memory, tmp_path: Path) -> None:
-    folder = write_folder(tmp_path / "trip", [block("Not known here.")])
-    (folder / "memories.json").write_text("[{")
-    with pytest.raises(InputError, match=r"memories\.json is damaged or half-written"):
-        update_discussion(memory, SCOPE, SETTINGS, messages=chat(*said(4)), files_dir=tmp_path)
-    with pytest.raises(InputError, match="layout is 'x'"):
-        update_discussion(memory, SCOPE, SETTINGS, files_dir=tmp_path, layout="x")  # type: ignore[arg-type]
-    assert chunk_memories(memory, SCOPE) == []
-    assert len(DiscussionLog(memory, SCOPE).messages()) == 4
-
-
-def test_an_older_version_in_a_file_does_not_come_back(memory: Memory, tmp_path: Path) -> None:
-    """The file was not written since a chunk was made anew, and another program adds to it."""
-    stories = said(8)
-    update_discussion(memory, SCOPE, SETTINGS, messages=chat(*stories), files_dir=tmp_path)
-    stories[1] = "Ben tells something else."
-    update_discussion(memory, SCOPE, SETTINGS, messages=chat(*stories))
-    path = tmp_path / "trip" / "memories.json"
-    path.write_text(json.dumps([*json.loads(path.read_text()), block("Theirs.", said(12)[-1])], indent=4))
-    write_database(tmp_path / "trip" / "vector_memory.db", "trip", [ROME], [message_hash(said(12)[-1])])
-    before = [each.summary for each in keyword_memories(memory, SCOPE)]
-    stories += said(12)[8:]
-    update_discussion(memory, SCOPE, SETTINGS, messages=chat(*stories), files_dir=tmp_path)
-    first, _, third = chunk_memories(memory, SCOPE)
-    assert ("Ben tells" in first.text, third.text) == (True, "Theirs.")
-    assert [each.summary for each in keyword_memories(memory, SCOPE)] == [*before, ROME["summary"]]
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_files_do_not_go_where_a_file_stands(memory: Memory, tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("x")
+    StateDocument(memory, SCOPE).write("Now.")
+    report = update_discussion(memory, SCOPE, SETTINGS, files_dir=tmp_path / place)
+    assert "is a file" in "".join(report.notes)

@@ -18,17 +18,14 @@ from tests.support.discussion_files import (
 )
 
 import eunoe
-from eunoe.apps.discussion.atoms import chunk_memories, chunk_memory_item, keyword_memories, keyword_memory_item
-from eunoe.apps.discussion.documents.state_document import StateDocument
-from eunoe.apps.discussion.documents.summary import current_summary, new_since_summary
-from eunoe.apps.discussion.files import FileKey, condensed_elsewhere, import_discussion, import_folder
-from eunoe.apps.discussion.model import Chunk, ChunkMemory, KeywordMemory
+from eunoe.apps.discussion.files import FileKey, import_discussion, import_folder
+from eunoe.apps.discussion.model import Chunk, ChunkMemory, KeywordMemory, chunk_memories, keyword_memories, memory_item
 from eunoe.apps.discussion.scope import discussion_ids, discussion_scope
 from eunoe.apps.discussion.settings import StateDocumentSettings
-from eunoe.apps.discussion.update import update_discussion
+from eunoe.apps.discussion.state_document import StateDocument
+from eunoe.apps.discussion.summary import current_summary, new_since_summary
 from eunoe.errors import ConflictError, InputError
 from eunoe.memory import Memory
-from eunoe.model.arguments import utc_now
 
 SCOPE = discussion_scope("trip")
 HASH = "0123456789abcdef"
@@ -81,15 +78,13 @@ def test_everything_is_taken_in(memory: Memory, folder: Path) -> None:
     assert [each.text for each in new_since_summary(memory, SCOPE)] == ["They went to Rome."]
     assert StateDocument(memory, SCOPE).read() == "# Now\nAnna lives in Rome.\n"
     assert len(StateDocument(memory, SCOPE).history()) == 2
-    first = chunk_memories(memory, SCOPE)[0]
-    assert condensed_elsewhere(memory, SCOPE) == {first.id}
 
 
 def test_twice_changes_nothing(memory: Memory, folder: Path) -> None:
     import_discussion(memory, folder)
     before = held(memory)
     report = import_discussion(memory, folder)
-    assert (report.stored, report.changed, report.ended, report.unchanged) == (0, 0, 0, 5)
+    assert (report.stored, report.ended, report.unchanged) == (0, 0, 5)
     assert (report.summary, report.state_document) == (False, False)
     assert held(memory) == before
 
@@ -107,22 +102,20 @@ def test_a_file_that_has_grown_adds_what_is_new(memory: Memory, folder: Path) ->
     write_folder(folder, [*blocks, block("Ben left.", "m4")], chat_summary=[block("All of it.", "m3")])
     write_database(folder / "vector_memory.db", "trip", [{**TEA, "summary": "Ben left."}], [message_hash("m4")])
     report = import_discussion(memory, folder)
-    assert (report.stored, report.changed, report.ended, report.summary) == (2, 0, 0, True)
+    assert (report.stored, report.ended, report.summary) == (2, 0, True)
     assert texts(memory)[-1] == "Ben left."
     assert [each.text for each in new_since_summary(memory, SCOPE)] == ["Ben left."]
 
 
-def test_a_changed_file_supersedes(memory: Memory, folder: Path) -> None:
+def test_what_changed_in_a_file_takes_the_place_of_what_it_said(memory: Memory, folder: Path) -> None:
     import_discussion(memory, folder)
     write_folder(folder, [block("Anna moved to Rome.", "m1"), block("They went to Rome.", "m3")])
     with closing(sqlite3.connect(folder / "vector_memory.db")) as connection, connection:
         connection.execute("UPDATE memories SET memory_text = 'Anna likes coffee.' WHERE id = 1")
     report = import_discussion(memory, folder)
-    assert (report.stored, report.changed, report.ended) == (0, 2, 1)
+    assert (report.stored, report.ended) == (2, 3)
     assert texts(memory) == ["Anna moved to Rome.", "They went to Rome."]
     assert [each.summary for each in keyword_memories(memory, SCOPE)] == ["Anna likes coffee.", ROME["summary"]]
-    first = chunk_memories(memory, SCOPE)[0]
-    assert [version.text for version in memory.history(SCOPE, first.id)] == ["Anna moved.", "Anna moved to Rome."]
     assert current_summary(memory, SCOPE) == "Anna moved and met Ben."
 
 
@@ -142,21 +135,11 @@ def test_what_was_made_here_since_stays(memory: Memory, folder: Path) -> None:
     import_discussion(memory, folder)
     chunk = Chunk("chunk_memory", 4.0, "m4", "m5", "digest")
     own = ChunkMemory(text="Ben left.", hash=message_hash("m5"), id="chunk_memory:m4", chunk=chunk, place=4.0)
-    memory.remember_many(SCOPE, [chunk_memory_item(own)])
+    memory.remember_many(SCOPE, [memory_item(own)])
     memory.summaries.write(SCOPE, "A newer summary.", author="model")
     import_discussion(memory, folder)
     assert texts(memory)[-1] == "Ben left."
     assert current_summary(memory, SCOPE) == "A newer summary."
-
-
-def test_what_was_condensed_here_stays_condensed(memory: Memory, folder: Path) -> None:
-    import_discussion(memory, folder)
-    members = tuple(each.id for each in chunk_memories(memory, SCOPE)[:2])
-    one = ChunkMemory(text="Anna moved and met Ben.", id="condensed", condenses=members, place=2.0)
-    memory.remember_many(SCOPE, [chunk_memory_item(one)])
-    memory.expire(SCOPE, members, utc_now())
-    import_discussion(memory, folder)
-    assert texts(memory) == ["Anna moved and met Ben.", "They went to Rome."]
 
 
 def test_what_was_forgotten_stays_forgotten_until_asked_for(memory: Memory, folder: Path) -> None:
@@ -175,11 +158,9 @@ def test_a_forgotten_state_document_does_not_come_back_from_its_file(memory: Mem
     import_discussion(memory, folder)
     memory.forget(SCOPE, everything=True)
     import_discussion(memory, folder)
-    update_discussion(memory, SCOPE, files_dir=folder.parent, continue_at="start")
     assert StateDocument(memory, SCOPE).read() == ""
-    assert not path.with_suffix(".md.bak").exists()
     path.write_text("Anna lives in Rome.")
-    update_discussion(memory, SCOPE, files_dir=folder.parent, continue_at="start")
+    import_discussion(memory, folder)
     assert StateDocument(memory, SCOPE).read() == "Anna lives in Rome."
 
 
@@ -305,6 +286,14 @@ def test_an_imported_document_holds_the_imported_memories(memory: Memory, folder
     document, settings = StateDocument(memory, SCOPE), StateDocumentSettings(is_on=True)
     assert document.update(settings, None) == "unchanged"
     made = KeywordMemory(title="Cup", summary="Anna bought a cup.", id="k1", place=9.0)
-    memory.remember_many(SCOPE, [keyword_memory_item(made)])
+    memory.remember_many(SCOPE, [memory_item(made)])
     assert document.update(settings, None) == "written"
     assert document.read() == "# Now\nAnna lives in Rome.\n- Anna bought a cup."
+
+
+def test_what_was_put_right_here_stays_so(memory: Memory, folder: Path) -> None:
+    import_discussion(memory, folder)
+    first = chunk_memories(memory, SCOPE)[0]
+    memory.update(SCOPE, first.id, "Anna moved to Oslo.")
+    report = import_discussion(memory, folder)
+    assert (report.stored, report.ended, texts(memory)[0]) == (0, 0, "Anna moved to Oslo.")

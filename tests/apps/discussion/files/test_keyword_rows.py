@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.discussion_files import DATE, TEA
 
-from eunoe.apps.discussion.files.database import Row
-from eunoe.apps.discussion.files.keyword_rows import read_row, write_row
+from eunoe.apps.discussion.files.database import Row, read_row, write_row
 from eunoe.apps.discussion.model import KeywordMemory
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)

@@ -4,11 +4,10 @@ import pytest
 from tests.support.discussion_files import DATE, message_hash
 
 import eunoe
-from eunoe.apps.discussion.atoms import chunk_memory_item, keyword_memory_item
 from eunoe.apps.discussion.files.database import LoggedHash
-from eunoe.apps.discussion.files.record import ImportRecord, record_item
+from eunoe.apps.discussion.files.importing import ImportRecord
 from eunoe.apps.discussion.files.settlement import settle_import
-from eunoe.apps.discussion.model import Chunk, ChunkMemory, KeywordMemory, LogMessage
+from eunoe.apps.discussion.model import Chunk, ChunkMemory, KeywordMemory, LogMessage, memory_item
 from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.errors import ConflictError, InputError
 from eunoe.memory import Memory
@@ -35,12 +34,11 @@ def keep_chunk_memories(memory: Memory, *ends: str) -> None:
         )
         for place, end in enumerate(ends, 1)
     ]
-    memory.remember_many(SCOPE, map(chunk_memory_item, memories), replace=True)
+    memory.remember_many(SCOPE, map(memory_item, memories), replace=True)
 
 
 def keep_hashes(memory: Memory, *ends: str) -> None:
-    record = ImportRecord(hashes=tuple(LoggedHash(message_hash(end), DATE) for end in ends))
-    memory.remember_many(SCOPE, [record_item(record)], replace=True)
+    ImportRecord(hashes=tuple(LoggedHash(message_hash(end), DATE) for end in ends)).keep(memory, SCOPE)
 
 
 def settle(memory: Memory, messages: Sequence[LogMessage], continue_at: int | str | None = None) -> Chunk | None:
@@ -87,7 +85,7 @@ def test_an_earlier_end_tells_repeated_messages_apart(memory: Memory) -> None:
 
 
 def test_a_memory_without_a_hash_is_asked_for(memory: Memory) -> None:
-    memory.remember_many(SCOPE, [chunk_memory_item(ChunkMemory(text="One.", id="import:chunk_memory:1", place=1.0))])
+    memory.remember_many(SCOPE, [memory_item(ChunkMemory(text="One.", id="import:chunk_memory:1", place=1.0))])
     with pytest.raises(ConflictError, match="not in the chat"):
         settle(memory, [LogMessage("m1", "user", "", hash="")])
 
@@ -144,7 +142,7 @@ def test_keyword_memories_go_on_behind_the_newest_hash(memory: Memory) -> None:
 
 
 def test_keyword_memories_without_a_hash_are_asked_for(memory: Memory) -> None:
-    item = keyword_memory_item(KeywordMemory(title="", summary="Tea.", id="import:keyword_memory:1", place=1.0))
+    item = memory_item(KeywordMemory(title="", summary="Tea.", id="import:keyword_memory:1", place=1.0))
     memory.remember_many(SCOPE, [item])
     with pytest.raises(ConflictError, match="keyword_memory"):
         settle_import(memory, SCOPE, chat("a"), "keyword_memory")

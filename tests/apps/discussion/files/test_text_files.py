@@ -3,11 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from eunoe.apps.discussion.files.encryption import FileKey
-from eunoe.apps.discussion.files.text_files import (
+from eunoe.apps.discussion.files.layout import (
+    FileKey,
     TextBlock,
-    format_array,
-    format_lines,
+    format_blocks,
     parse_blocks,
     read_content,
 )
@@ -18,13 +17,13 @@ BLOCKS = [TextBlock("Anna moved.\u2028She is happy.", "aa"), TextBlock("日本 \
 
 @pytest.mark.parametrize("is_ascii", [True, False])
 def test_both_forms_come_back(is_ascii: bool) -> None:
-    assert parse_blocks(format_array(BLOCKS, is_ascii), Path("memories.json")) == (BLOCKS, [])
-    assert parse_blocks(format_lines(BLOCKS, is_ascii), Path("x_memories.jsonl")) == (BLOCKS, [])
+    assert parse_blocks(format_blocks(BLOCKS, "folders", is_ascii), Path("memories.json")) == (BLOCKS, [])
+    assert parse_blocks(format_blocks(BLOCKS, "flat", is_ascii), Path("x_memories.jsonl")) == (BLOCKS, [])
 
 
 def test_an_array_is_written_with_four_blanks() -> None:
     expected = json.dumps([{"text_block": "One.", "hash": "aa"}], indent=4)
-    assert format_array([TextBlock("One.", "aa")], True).decode() == expected
+    assert format_blocks([TextBlock("One.", "aa")], "folders", True).decode() == expected
 
 
 @pytest.mark.parametrize(

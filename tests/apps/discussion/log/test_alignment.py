@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.apps.discussion.log.alignment import Pair, align
+from eunoe.apps.discussion.alignment import Pair, align
 
 KEYS = st.lists(st.sampled_from("abcdef"), max_size=12)
 

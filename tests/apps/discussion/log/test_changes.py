@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eunoe.apps.discussion.log.changes import Hole, Line, LogChanges, find_changes
+from eunoe.apps.discussion.alignment import Hole, Line, LogChanges, find_changes
 
 
 class Chat:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import eunoe
-from eunoe.apps.discussion.log.discussion_log import DiscussionLog
+from eunoe.apps.discussion.log import DiscussionLog
 from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.errors import InputError
 

@@ -11,12 +11,11 @@ from tests.apps.discussion.workflow.conftest import Write
 
 import eunoe
 from eunoe.apps.discussion import MemoryService
-from eunoe.apps.discussion.log.discussion_log import DiscussionLog
+from eunoe.apps.discussion.log import DiscussionLog
 from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, node, run_workflow
-from eunoe.apps.discussion.workflow.node import NODE_TYPES
-from eunoe.apps.discussion.workflow.node_call import NodeCall
-from eunoe.apps.discussion.workflow.runner import NodeFailure
+from eunoe.apps.discussion.workflow.node import NODE_TYPES, NodeCall
+from eunoe.apps.discussion.workflow.run import NodeFailure
 from eunoe.errors import WorkflowError
 from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.model.arguments import utc_now
@@ -230,7 +229,7 @@ def test_the_messages_are_in_the_log_before_the_first_node_that_asks(memory: eun
 
 def test_texts_alone_write_nothing_and_make_no_discussion(memory: eunoe.Memory, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in tmp_path.glob("memory.db*")}
-    nodes = [say("{time_context_summary}{chat_user_prompt_last_one}"), {"type": "Conditional", "condition": "{n}"}]
+    nodes = [say("{time_context_summary}{chat_user_prompt_last_one}")]
     run_workflow(Workflow.of({"nodes": nodes, "n": 1}), memory=memory, messages=["Hi"], discussion_id="trip")
     assert {path: path.read_bytes() for path in tmp_path.glob("memory.db*")} == before
     assert memory.scopes() == []

@@ -1,22 +1,70 @@
-"""The database of keyword memories as other programs have it, read without touching it."""
+"""The database of keyword memories as other programs have it: read without touching it, written as their own."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from hashlib import sha256
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from eunoe.apps.discussion.files.layout import Layout, digest, parse_json
+from eunoe.apps.discussion.model import KeywordMemory
 from eunoe.errors import InputError, StoreBusyError
+from eunoe.model.arguments import check_metadata, parse_time
 
 _COMPANIONS: Final = ("", "-wal", "-journal")
 _ATTEMPTS: Final = 5
 """A file that changes while it is copied is copied again."""
+_BUSY_SECONDS: Final = 10.0
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS memories (
+    id INTEGER PRIMARY KEY, discussion_id TEXT NOT NULL, memory_text TEXT NOT NULL, date_added TEXT NOT NULL,
+    metadata_json TEXT);
+CREATE VIRTUAL TABLE IF NOT EXISTS memories_fts USING fts5(
+    title, summary, entities, key_phrases, memory_text_unweighted, tokenize='porter');
+CREATE TABLE IF NOT EXISTS memory_embeddings (
+    memory_id INTEGER, model TEXT, dim INTEGER, vector BLOB, PRIMARY KEY (memory_id, model));
+"""
+_TEXT_COLUMNS: Final = ("memory_text_unweighted", "memory_text")
+"""What the text is called in the full-text index: now, and in databases of the first version."""
+
+
+class _Progress(NamedTuple):
+    """The table that says how far the chat was read."""
+
+    table: str
+    columns: str
+    keys: str
+    most: int
+    """So many hashes it holds."""
+
+
+_PROGRESS: Final[Mapping[Layout, _Progress]] = {
+    "flat": _Progress(
+        "vector_memory_tracker",
+        "last_checked_message_hash, last_updated",
+        "discussion_id TEXT PRIMARY KEY, last_checked_message_hash TEXT, last_updated DATETIME",
+        1,
+    ),
+    "folders": _Progress(
+        "vector_memory_hash_log",
+        "message_hash, timestamp",
+        "id INTEGER PRIMARY KEY AUTOINCREMENT, discussion_id TEXT NOT NULL, message_hash TEXT NOT NULL, "
+        "timestamp DATETIME NOT NULL",
+        10,
+    ),
+}
+_REQUIRED: Final = ("title", "summary", "entities", "key_phrases")
+_LISTS: Final = ("entities", "key_phrases", "topics")
+_TEXTS: Final = ("title", "sentiment")
+_ROW: Final = "file_row"
+"""The field of `extra` with what only the row says: its id, and whatever the memory's own fields cannot hold."""
 
 
 class Row(NamedTuple):
@@ -28,6 +76,16 @@ class Row(NamedTuple):
     date: str
     metadata: str
     """JSON, or what stands in its place; empty if nothing does."""
+
+    @property
+    def content(self) -> tuple[str, str, str]:
+        """What two rows have in common that say the same: text, date and metadata, however these are written."""
+        try:
+            metadata = json.dumps(json.loads(self.metadata), sort_keys=True)
+        except ValueError:
+            metadata = self.metadata
+        time = _parse_date(self.date)
+        return self.text, time.isoformat() if time else self.date, metadata
 
 
 class LoggedHash(NamedTuple):
@@ -50,67 +108,33 @@ class Database:
 
     @property
     def digest(self) -> str:
-        """By which it is recognised as it was read or written."""
-        return sha256(repr((self.rows, self.hashes)).encode()).hexdigest()
+        """By which its memories are recognised as they were read or written."""
+        return digest(repr(sorted(row.content for row in self.rows)))
 
 
 def read_database(path: Path, id: str) -> Database:
     """Read what belongs to a discussion. The file and its folder stay as they are."""
     try:
         with _copy(path) as copy, closing(sqlite3.connect(copy)) as connection:
-            _check(connection, path)
-            return _read(connection, id)
+            fault = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if fault != "ok":
+                raise InputError(f"{path} is damaged: {fault}")
+            tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if tables and not tables & {"memories", "vector_memory_tracker"}:
+                raise InputError(f"{path} is no database of memories: its tables are {', '.join(sorted(tables))}")
+            hashes = tuple(_read_hashes(connection, id, tables))
+            if "memories" not in tables:
+                return Database(hashes=hashes)
+            rows, embeddings = tuple(_read_rows(connection, id)), 0
+            (total,) = connection.execute("SELECT count(*) FROM memories").fetchone()
+            if "memory_embeddings" in tables:
+                query = "SELECT count(*) FROM memory_embeddings JOIN memories ON id = memory_id WHERE discussion_id = ?"
+                (embeddings,) = connection.execute(query, [id]).fetchone()
+            return Database(rows, hashes, total - len(rows), embeddings)
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise InputError(f"{path} is damaged: {error}") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
-
-
-def read_rows(connection: sqlite3.Connection, id: str) -> list[Row]:
-    """The memories of a discussion, in the order of their ids."""
-    query = "SELECT id, memory_text, date_added, metadata_json FROM memories WHERE discussion_id = ? ORDER BY id"
-    rows = connection.execute(query, [id])
-    return [Row(number, _as_text(text), _as_text(date), _as_text(fields)) for number, text, date, fields in rows]
-
-
-def read_hashes(connection: sqlite3.Connection, id: str, tables: set[str]) -> Iterator[LoggedHash]:
-    """The tracker comes first: where there is a log too, that is the younger of the two."""
-    if "vector_memory_tracker" in tables:
-        columns = "last_checked_message_hash, last_updated"
-        rows = connection.execute(f"SELECT {columns} FROM vector_memory_tracker WHERE discussion_id = ?", [id])
-        yield from (LoggedHash(_as_text(hash), _as_text(time)) for hash, time in rows if hash)
-    if "vector_memory_hash_log" in tables:
-        query = "SELECT message_hash, timestamp FROM vector_memory_hash_log WHERE discussion_id = ? ORDER BY id"
-        yield from (LoggedHash(_as_text(hash), _as_text(time)) for hash, time in connection.execute(query, [id]))
-
-
-def _read(connection: sqlite3.Connection, id: str) -> Database:
-    tables = _tables(connection)
-    hashes = tuple(read_hashes(connection, id, tables))
-    if "memories" not in tables:
-        return Database(hashes=hashes)
-    rows = tuple(read_rows(connection, id))
-    (total,) = connection.execute("SELECT count(*) FROM memories").fetchone()
-    return Database(rows, hashes, total - len(rows), _count_embeddings(connection, id, tables))
-
-
-def _count_embeddings(connection: sqlite3.Connection, id: str, tables: set[str]) -> int:
-    if "memory_embeddings" not in tables:
-        return 0
-    query = "SELECT count(*) FROM memory_embeddings JOIN memories ON id = memory_id WHERE discussion_id = ?"
-    return int(connection.execute(query, [id]).fetchone()[0])
-
-
-def _tables(connection: sqlite3.Connection) -> set[str]:
-    return {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-
-
-def _check(connection: sqlite3.Connection, path: Path) -> None:
-    fault = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if fault != "ok":
-        raise InputError(f"{path} is damaged: {fault}")
-    if (tables := _tables(connection)) and "memories" not in tables and not tables & {"vector_memory_tracker"}:
-        raise InputError(f"{path} is no database of memories: its tables are {', '.join(sorted(tables))}")
 
 
 @contextmanager
@@ -134,5 +158,180 @@ def _stamps(path: Path) -> dict[str, tuple[int, int]]:
     return {companion: (stat.st_mtime_ns, stat.st_size) for companion, stat in stats.items()}
 
 
+def _read_rows(connection: sqlite3.Connection, id: str) -> list[Row]:
+    query = "SELECT id, memory_text, date_added, metadata_json FROM memories WHERE discussion_id = ? ORDER BY id"
+    return [Row(number, *map(_as_text, others)) for number, *others in connection.execute(query, [id])]
+
+
+def _read_hashes(connection: sqlite3.Connection, id: str, tables: Iterable[str]) -> Iterator[LoggedHash]:
+    """The tracker comes first: where there is a log too, that is the younger of the two."""
+    for table, columns, keys, _ in _PROGRESS.values():
+        if table in tables:
+            order = " ORDER BY id" if keys.startswith("id ") else ""
+            rows = connection.execute(f"SELECT {columns} FROM {table} WHERE discussion_id = ?{order}", [id])
+            yield from (LoggedHash(_as_text(hash), _as_text(time)) for hash, time in rows if hash)
+
+
 def _as_text(value: Any) -> str:
     return "" if value is None else value.decode() if isinstance(value, bytes) else str(value)
+
+
+def write_database(path: Path, id: str, database: Database, layout: Layout) -> None:
+    """Bring a database up to date in one step.
+
+    It is changed in place, since another program may have it open. What belongs to other discussions stays, and so do
+    vectors of memories that did not change.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            path.touch(mode=0o600)
+        with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)) as connection:
+            connection.execute("PRAGMA secure_delete = ON")  # what was forgotten is not to be read from free pages
+            connection.execute("BEGIN IMMEDIATE")
+            _write(connection, id, database, layout)
+            connection.execute("COMMIT")
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+            raise StoreBusyError(f"{path} is held by another program: try again") from None
+        raise InputError(f"{path} cannot be written: {error}") from None
+
+
+def _write(connection: sqlite3.Connection, id: str, database: Database, layout: Layout) -> None:
+    progress = _PROGRESS[layout]
+    for statement in filter(str.strip, _SCHEMA.split(";")):
+        connection.execute(statement)
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {progress.table} ({progress.keys})")
+    old = {row.id: row for row in _read_rows(connection, id)}
+    taken = {row[0] for row in connection.execute("SELECT id FROM memories WHERE discussion_id != ?", [id])}
+    rows = number_rows(database.rows, old, taken)
+    changed = [row for row in rows if row.id not in old or old[row.id].content != row.content]
+    outdated = {*(old.keys() - {row.id for row in rows}), *(row.id for row in changed)}
+    for number in outdated:
+        connection.execute("DELETE FROM memories WHERE id = ?", [number])
+        connection.execute("DELETE FROM memories_fts WHERE rowid = ?", [number])
+        connection.execute("DELETE FROM memory_embeddings WHERE memory_id = ?", [number])
+    connection.executemany(
+        "INSERT INTO memories (id, discussion_id, memory_text, date_added, metadata_json) VALUES (?, ?, ?, ?, ?)",
+        [(row.id, id, row.text, row.date, row.metadata or None) for row in changed],
+    )
+    known = {column[1] for column in connection.execute("PRAGMA table_info(memories_fts)")}
+    columns = [*_REQUIRED, *[name for name in _TEXT_COLUMNS if name in known][:1]]
+    connection.executemany(
+        f"INSERT INTO memories_fts (rowid, {', '.join(columns)}) VALUES (?{', ?' * len(columns)})",
+        [(row.id, *_searched_fields(row)[: len(columns)]) for row in changed],
+    )
+    if old.keys() & outdated:
+        connection.execute("INSERT INTO memories_fts (memories_fts) VALUES ('optimize')")  # drops words of rows gone
+    kept = tuple(database.hashes[-progress.most :])
+    if tuple(_read_hashes(connection, id, {progress.table})) != kept:
+        connection.execute(f"DELETE FROM {progress.table} WHERE discussion_id = ?", [id])
+        statement = f"INSERT INTO {progress.table} (discussion_id, {progress.columns}) VALUES (?, ?, ?)"
+        connection.executemany(statement, [(id, *each) for each in kept])
+
+
+def number_rows(rows: Sequence[Row], old: Mapping[int, Row], taken: Iterable[int] = ()) -> list[Row]:
+    """Give each row an id: its own one if that is free, that of the same row in the database, or a new one."""
+    used = set(taken)
+    last = max([*used, *old, *(row.id for row in rows)], default=0)
+    own: dict[int, int] = {}
+    for place, row in enumerate(rows):
+        if row.id and row.id not in used:
+            own[place] = row.id
+            used.add(row.id)
+    known: dict[tuple[str, str, str], list[int]] = {}
+    for number in sorted(old.keys() - used, reverse=True):
+        known.setdefault(old[number].content, []).append(number)
+    numbered = []
+    for place, row in enumerate(rows):
+        if place not in own:
+            same = known.get(row.content)
+            own[place] = same.pop() if same else (last := last + 1)
+        numbered.append(row._replace(id=own[place]))
+    return numbered
+
+
+def _searched_fields(row: Row) -> list[str]:
+    """What the full-text index holds of a row: lists joined by blanks, without quotation marks."""
+    try:
+        fields = json.loads(row.metadata or "{}")
+    except ValueError:
+        fields = {}
+    values = [fields.get(name) if isinstance(fields, dict) else None for name in _REQUIRED]
+    words = [" ".join(map(str, each)).replace('"', "") if isinstance(each, list) else _as_text(each) for each in values]
+    return [*words, row.text]
+
+
+def read_row(row: Row) -> tuple[KeywordMemory | None, str]:
+    """The memory that a row holds, and what is odd about it. None: it has no words."""
+    fields, fault = _parse_metadata(row)
+    words = [row.text, _as_words(fields.get("summary")), _as_words(fields.get("title"))]
+    if not (text := next(filter(str.strip, words), "")):
+        return None, f"row {row.id} holds no words: it is left out"
+    time = _parse_date(row.date)
+    odd = {name: value for name, value in fields.items() if not _is_regular(name, value, text)}
+    kept = {
+        "id": row.id,
+        "text": row.text if row.text != text else None,
+        "date": row.date if time is None or time.isoformat() != row.date else None,
+    }
+    own = {name: value for name, value in kept.items() if value is not None}
+    memory = KeywordMemory(
+        title=_as_words(fields.get("title")),
+        summary=text,
+        entities=_as_list(fields.get("entities")),
+        key_phrases=_as_list(fields.get("key_phrases")),
+        topics=_as_list(fields.get("topics")),
+        sentiment=_as_words(fields.get("sentiment")),
+        extra={**odd, _ROW: own},
+        time=time,
+    )
+    if write_row(memory).metadata != row.metadata:
+        memory = replace(memory, extra={**odd, _ROW: {**own, "metadata": row.metadata}})
+    faults = [fault] if fault else [f"has no {name}" for name in _REQUIRED if name not in fields]
+    faults += [f"has an odd {name}" for name in odd if name in {*_REQUIRED, *_LISTS, *_TEXTS}]
+    faults += ["has no date"] * (time is None)
+    return memory, f"row {row.id} {', '.join(faults)}: it is kept as it is" if faults else ""
+
+
+def write_row(memory: KeywordMemory) -> Row:
+    """The row that a memory becomes. Its id is 0 if it has none yet."""
+    own: Mapping[str, Any] = memory.extra.get(_ROW, {})
+    date = own.get("date", memory.moment.isoformat() if memory.moment else "")
+    fields: dict[str, Any] = {name: getattr(memory, name) for name in (*_REQUIRED, "sentiment", "topics")}
+    named = {name: value for name, value in fields.items() if value or name in _REQUIRED}
+    named |= {name: value for name, value in memory.extra.items() if name != _ROW}
+    return Row(own.get("id", 0), own.get("text", memory.summary), date, own.get("metadata", json.dumps(named)))
+
+
+def _is_regular(name: str, value: Any, text: str) -> bool:
+    """Whether the memory's own fields can hold a value as it is: not other names, other types, and what is empty."""
+    if name == "summary":
+        return bool(value == text)
+    if name in _TEXTS:
+        return isinstance(value, str) and (bool(value) or name in _REQUIRED)
+    is_list = name in _LISTS and isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return is_list and (bool(value) or name in _REQUIRED)
+
+
+def _parse_metadata(row: Row) -> tuple[dict[str, Any], str]:
+    try:
+        fields = parse_json(row.metadata, "metadata_json") if row.metadata else None
+        return (dict(check_metadata(fields)), "") if isinstance(fields, dict) else ({}, "has no metadata")
+    except InputError:
+        return {}, "has metadata that is no JSON"
+
+
+def _parse_date(text: str) -> datetime | None:
+    try:
+        return parse_time(text)
+    except InputError:
+        return None
+
+
+def _as_words(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _as_list(value: Any) -> tuple[str, ...]:
+    return tuple(map(_as_words, value if isinstance(value, list) else [] if value is None else [value]))

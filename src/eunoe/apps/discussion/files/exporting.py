@@ -1,30 +1,47 @@
-"""Export: the files of a discussion, written so that other programs read them as their own."""
+"""Export: the files of a discussion, written so that other programs read them as their own.
+
+Only what changed is written, each file at once. Beside them stands a small file with digests of what was written, by
+which a file that somebody else changed is noticed, and with the name of their user.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, Final
 
-from eunoe.apps.discussion.atoms import chunk_memories, keyword_memories
-from eunoe.apps.discussion.documents.state_document import StateDocument
-from eunoe.apps.discussion.documents.summary import current_summary, new_since_summary
-from eunoe.apps.discussion.files.content import DiscussionContent
-from eunoe.apps.discussion.files.database import Database, LoggedHash
-from eunoe.apps.discussion.files.encryption import FileKey
-from eunoe.apps.discussion.files.importing import DiscussionImport, import_files
-from eunoe.apps.discussion.files.keyword_rows import write_row
-from eunoe.apps.discussion.files.layout import LAYOUTS, DiscussionFiles, Layout, Part, part_paths, user_folder
-from eunoe.apps.discussion.files.output import Output
-from eunoe.apps.discussion.files.record import digest, read_record
-from eunoe.apps.discussion.files.text_files import TextBlock, decode, read_content
-from eunoe.apps.discussion.log.discussion_log import DiscussionLog
-from eunoe.apps.discussion.model import ChunkMemory
+from eunoe.apps.discussion.files.database import Database, LoggedHash, read_database, write_database, write_row
+from eunoe.apps.discussion.files.importing import ImportRecord, read_record
+from eunoe.apps.discussion.files.layout import (
+    LAYOUTS,
+    FileKey,
+    Layout,
+    Part,
+    TextBlock,
+    decode,
+    digest,
+    files_of_user,
+    format_blocks,
+    is_encrypted_file,
+    parse_json,
+    part_paths,
+    read_content,
+    user_folder,
+)
+from eunoe.apps.discussion.log import DiscussionLog
+from eunoe.apps.discussion.model import ChunkMemory, chunk_memories, keyword_memories
 from eunoe.apps.discussion.scope import DEFAULT_USER, discussion_ids, discussion_scope
-from eunoe.errors import InputError, NotFoundError
+from eunoe.apps.discussion.state_document import StateDocument
+from eunoe.apps.discussion.summary import current_summary, new_since_summary
+from eunoe.errors import ConflictError, InputError, NotFoundError
+from eunoe.files import write_file
 from eunoe.memory import Memory
 from eunoe.model.arguments import check_choice
 from eunoe.model.scope import Scope
+
+_USER: Final = "user"
+"""The key under which the small file names whose they are."""
 
 
 def export_discussion(
@@ -38,7 +55,8 @@ def export_discussion(
 ) -> list[Path]:
     """Write the files of a discussion; return those that changed.
 
-    A file that holds memories which are not known here is not overwritten: ConflictError names it.
+    A file that somebody else wrote or changed, and that was not imported since, is not overwritten: ConflictError
+    names it, and nothing is written.
 
     Args:
         root: the folder that holds all discussions.
@@ -46,136 +64,107 @@ def export_discussion(
         key: encrypts the text files.
     """
     scope = discussion_scope(id, user)
-    content = current_content(memory, scope)
-    if content == DiscussionContent(memories=(), database=Database()):
+    memories = (*chunk_memories(memory, scope), *keyword_memories(memory, scope), *read_record(memory, scope).hashes)
+    if not (memories or current_summary(memory, scope) or StateDocument(memory, scope).read()):
         raise NotFoundError(f"discussion {id} of {user} holds no memories to export")
-    return _write(memory, scope, content, Path(root), layout, key)
+    return _write(memory, scope, Path(root), layout, key)
 
 
 def write_files(
     memory: Memory, scope: Scope, files_dir: str | Path, layout: Layout = "folders", key: FileKey | None = None
 ) -> list[Path]:
-    """Bring the files of a discussion up to date; return those that changed.
-
-    What was changed by hand in the state document is taken in before.
-    """
-    _check_key(memory, scope, key)
-    _take_in_hand_edits(memory, scope, files_dir, layout, key)
-    return _write(memory, scope, current_content(memory, scope), Path(files_dir), layout, key)
-
-
-def take_in_files(
-    memory: Memory, scope: Scope, files_dir: str | Path, layout: Layout = "folders", key: FileKey | None = None
-) -> list[str]:
-    """Take in what others changed in the files of a discussion since they were last read or written; return notes.
-
-    A state document that was changed by hand becomes a new version. Memories of another program are imported. Raise
-    InputError or ConflictError if that cannot be done.
-    """
-    _check_key(memory, scope, key)
-    output = _output(memory, scope, Path(files_dir), layout, key)
-    parts = output.foreign_parts(_blocks(current_content(memory, scope)))
-    notes = []
-    if parts:
-        files = DiscussionFiles(scope["discussion"], _folder(memory, scope), parts)
-        notes = _import_notes(import_files(memory, files, scope, key), parts)
-    _take_in_hand_edits(memory, scope, files_dir, layout, key)
-    return notes
-
-
-def _import_notes(done: DiscussionImport, parts: Mapping[Part, Path]) -> list[str]:
-    counts = f"{done.stored} new, {done.changed} changed, {done.ended} no longer there"
-    names = ", ".join(str(path) for path in parts.values())
-    is_new = done.stored or done.changed or done.ended or done.summary
-    return [f"{names}: what another program wrote was imported: {counts}"] * bool(is_new) + list(done.notes)
-
-
-def _take_in_hand_edits(
-    memory: Memory, scope: Scope, files_dir: str | Path, layout: Layout, key: FileKey | None
-) -> None:
-    output = _output(memory, scope, Path(files_dir), layout, key)
-    path = output.paths["state_document"]
-    if output.is_known("state_document"):
-        return
-    text = decode(read_content(path, key), path)
-    if StateDocument(memory, scope).take_in(text, written=output.written.get("state_document", "")):
-        output.written["state_document"] = digest(text)
-        output.finish()
-
-
-def current_content(memory: Memory, scope: Scope) -> DiscussionContent:
-    """What the files of a discussion are to say."""
-    record = read_record(memory, scope)
-    memories = chunk_memories(memory, scope)
-    keywords = tuple(map(write_row, keyword_memories(memory, scope)))
-    document = StateDocument(memory, scope)
-    versions = [version.text for version in document.history()]
-    condensed = [each.hash for each in memories if each.condenses]
-    known = {each.hash for each in record.hashes}
-    own = [each for each in _own_hashes(memory, scope) if each.hash not in known]
-    return DiscussionContent(
-        memories=tuple(TextBlock(each.text, each.hash) for each in memories),
-        summary=_summary(memory, scope, memories),
-        database=Database(keywords, (*record.hashes, *own)),
-        state_document=document.read(),
-        state_backup=versions[-2] if len(versions) > 1 else "",
-        condensed=condensed[-1] if condensed else record.condensed,
-    )
-
-
-def _write(
-    memory: Memory, scope: Scope, content: DiscussionContent, root: Path, layout: Layout, key: FileKey | None
-) -> list[Path]:
-    output = _output(memory, scope, root, layout, key)
-    blocks = _blocks(content)
-    output.check_foreign(blocks)
-    for part, entries in blocks.items():
-        output.write_blocks(part, entries)
-    output.write_database(content.database or Database())
-    tracker = json.dumps({"lastCondensationHash": content.condensed}, indent=4) if content.condensed else ""
-    output.write_text("condensation", tracker)
-    output.write_state_document(content.state_document, content.state_backup)
-    return output.finish()
-
-
-def _blocks(content: DiscussionContent) -> dict[Part, Sequence[TextBlock]]:
-    return {"memories": content.memories or (), "summary": [content.summary] if content.summary else []}
-
-
-def _output(memory: Memory, scope: Scope, root: Path, layout: Layout, key: FileKey | None) -> Output:
-    check_choice(layout, "layout", LAYOUTS)
-    if file := next((each for each in (root, *root.parents) if each.is_file()), None):
-        raise InputError(f"{file} is a file: name the folder that holds the files of discussions")
-    paths = part_paths(root, scope["discussion"], _folder(memory, scope), layout)
-    return Output(memory, scope, paths, layout, key, read_record(memory, scope))
-
-
-def _folder(memory: Memory, scope: Scope) -> str:
-    """The folder of the user: the one that this or another discussion of the user was imported from, if any was."""
-    id, user = scope["discussion"], scope["user"]
-    if (folder := read_record(memory, scope).folder) is not None:
-        return folder
-    if user == DEFAULT_USER:
-        return ""
-    others = (discussion_scope(other, user) for other in discussion_ids(memory, user) if other != id)
-    folders = (read_record(memory, other).folder for other in others)
-    return next((each for each in folders if each is not None), user_folder(user))
-
-
-def _check_key(memory: Memory, scope: Scope, key: FileKey | None) -> None:
-    """What came from encrypted files is kept current in encrypted ones."""
+    """The same for a scope, as an update does it: what came from encrypted files goes into encrypted ones alone."""
     if key is None and read_record(memory, scope).is_encrypted:
         raise InputError(
             f"discussion {scope['discussion']} of {scope['user']} was imported from encrypted files, so its files need "
             "the key: give the API key of the user with the salt, or the Fernet key"
         )
+    return _write(memory, scope, Path(files_dir), layout, key)
 
 
-def _summary(memory: Memory, scope: Scope, memories: list[ChunkMemory]) -> TextBlock | None:
+def _write(memory: Memory, scope: Scope, root: Path, layout: Layout, key: FileKey | None) -> list[Path]:
+    """What is forgotten leaves the files; of a discussion without memories none is made."""
+    check_choice(layout, "layout", LAYOUTS)
+    record = read_record(memory, scope)
+    if file := next((each for each in (root, *root.parents) if each.is_file()), None):
+        raise InputError(f"{file} is a file: name the folder that holds the files of discussions")
+    paths = part_paths(root, scope["discussion"], _folder(memory, scope, record), layout)
+    known = _read_known(paths["written"])
+    if (owner := known.get(_USER, scope["user"])) != scope["user"]:
+        raise ConflictError(
+            f"{paths['written'].parent} holds files of the user {owner}, not of {scope['user']}: name another folder"
+        )
+    if key is None:  # nothing is written in plain text beside what is encrypted
+        own = (path for part, path in paths.items() if part not in ("database", "written"))
+        if locked := next(filter(is_encrypted_file, (*own, *files_of_user(paths["memories"], layout))), None):
+            raise InputError(
+                f"the files of the user {scope['user']} are encrypted, such as {locked}: give the API key of the user "
+                "with the salt, or the Fernet key"
+            )
+    texts, database = _texts(memory, scope, layout, record), _database(memory, scope, record)
+    present: dict[Part, str] = {}
+    for part, path in paths.items():
+        if part != "written" and path.exists():
+            is_database = part == "database"
+            present[part] = (
+                read_database(path, scope["discussion"]).digest if is_database else digest(read_content(path, key))
+            )
+    wanted: dict[Part, str] = {part: digest(content) for part, content in texts.items()}
+    wanted |= {"database": database.digest} if database.rows or database.hashes or "database" in present else {}
+    for part, found in present.items():
+        if found not in (*known.get(part, ()), record.read.get(part), wanted.get(part)):
+            raise ConflictError(
+                f"{paths[part]} is not as it was last read or written here, and no file was touched: import it first, "
+                "or name another folder"
+            )
+    changed = [part for part, each in wanted.items() if present.get(part) != each]
+    gone = [part for part in present if part not in wanted]
+    if changed or gone:
+        # Noted before and after, so that after a kill what was written halfway is no file of somebody else's.
+        _write_known(paths["written"], scope, {part: [*known.get(part, ()), each] for part, each in wanted.items()})
+    for part in (each for each in changed if each != "database"):
+        write_file(paths[part], key.encrypt(texts[part]) if key else texts[part])
+    for part in gone:
+        paths[part].unlink(missing_ok=True)
+    if "database" in wanted:
+        write_database(paths["database"], scope["discussion"], database, layout)
+    if wanted or known:
+        _write_known(paths["written"], scope, {part: [each] for part, each in wanted.items()})
+    return [paths[part] for part in paths if part in (*changed, *gone)]
+
+
+def _folder(memory: Memory, scope: Scope, record: ImportRecord) -> str:
+    """The folder of the user: the one that this or another discussion of the user was imported from, if any was."""
+    id, user = scope["discussion"], scope["user"]
+    if record.folder is not None or user == DEFAULT_USER:
+        return record.folder or ""
+    others = (discussion_scope(other, user) for other in discussion_ids(memory, user) if other != id)
+    folders = (read_record(memory, other).folder for other in others)
+    return next((each for each in folders if each is not None), user_folder(user))
+
+
+def _texts(memory: Memory, scope: Scope, layout: Layout, record: ImportRecord) -> dict[Part, bytes]:
+    """What the text files are to say; those without a word are left out."""
+    memories, document = chunk_memories(memory, scope), StateDocument(memory, scope)
+    summary, versions = _summary(memory, scope, memories, record), [each.text for each in document.history()]
+    texts: dict[Part, bytes] = {}
+    if memories:
+        blocks = [TextBlock(each.text, each.hash) for each in memories]
+        texts["memories"] = format_blocks(blocks, layout, record.is_ascii)
+    if summary:
+        texts["summary"] = format_blocks([summary], layout, record.is_ascii)
+    if text := document.read():
+        texts["state_document"] = text.encode()
+        texts |= {"backup": versions[-2].encode()} if len(versions) > 1 else {}
+    if record.condensed:
+        texts["condensation"] = json.dumps({"lastCondensationHash": record.condensed}, indent=4).encode()
+    return texts
+
+
+def _summary(memory: Memory, scope: Scope, memories: list[ChunkMemory], record: ImportRecord) -> TextBlock | None:
     """The summary with the hash of the last memory that it holds."""
     if not (text := current_summary(memory, scope)):
         return None
-    record = read_record(memory, scope)
     if record.summary_digest == digest(text):
         return TextBlock(text, record.summary_hash)
     new = {each.id for each in new_since_summary(memory, scope)}
@@ -183,11 +172,28 @@ def _summary(memory: Memory, scope: Scope, memories: list[ChunkMemory]) -> TextB
     return TextBlock(text, held[-1] if held else "")
 
 
-def _own_hashes(memory: Memory, scope: Scope) -> Iterator[LoggedHash]:
-    """The messages on which chunks with keyword memories end, in the order of the chunks."""
+def _database(memory: Memory, scope: Scope, record: ImportRecord) -> Database:
+    """The keyword memories, and the messages on which their chunks end, in the order of the chunks."""
+    keywords, known = keyword_memories(memory, scope), {each.hash for each in record.hashes}
     hashes = {message.id: message.hash for message in DiscussionLog(memory, scope).messages()}
     ends: dict[str, str] = {}
-    for each in keyword_memories(memory, scope):
+    for each in keywords:
         if each.chunk and each.recorded and each.chunk.last in hashes:
             ends[each.chunk.last] = each.recorded.isoformat()
-    yield from (LoggedHash(hashes[id], time) for id, time in ends.items())
+    own = (LoggedHash(hashes[id], time) for id, time in ends.items() if hashes[id] not in known)
+    return Database(tuple(map(write_row, keywords)), (*record.hashes, *own))
+
+
+def _read_known(path: Path) -> dict[str, Any]:
+    """Without it every file counts as somebody else's."""
+    try:
+        value = parse_json(decode(path.read_bytes(), path), str(path)) if path.exists() else {}
+    except InputError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _write_known(path: Path, scope: Scope, digests: Mapping[Part, list[str]]) -> None:
+    content = json.dumps({**digests, _USER: scope["user"]}, indent=4, sort_keys=True).encode()
+    if not path.exists() or path.read_bytes() != content:
+        write_file(path, content)

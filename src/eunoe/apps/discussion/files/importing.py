@@ -1,34 +1,59 @@
-"""Import: discussions as other programs have them on disk become memories here. Read twice it changes nothing."""
+"""Import: discussions as other programs have them on disk become memories here. Read twice it changes nothing.
+
+An entry of a file has an id that follows from what it says. One that is known changes nothing. A memory that was
+imported and is no longer in its file ends to hold; one that was made here never does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import count
+from bisect import bisect_right, insort
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from eunoe.apps.discussion.atoms import chunk_memories, chunk_memory_item, keyword_memory_item
-from eunoe.apps.discussion.documents.facts import current_facts
-from eunoe.apps.discussion.documents.state_document import StateDocument
-from eunoe.apps.discussion.documents.summary import current_summary, new_since_summary, observation_ids
-from eunoe.apps.discussion.files.content import DiscussionContent, read_discussion_files
-from eunoe.apps.discussion.files.encryption import FileKey
-from eunoe.apps.discussion.files.keyword_rows import read_row, row_content, row_number, write_row
-from eunoe.apps.discussion.files.known import known_chunk_memories, known_keyword_memories
-from eunoe.apps.discussion.files.layout import DiscussionFiles, files_at, find_discussions
-from eunoe.apps.discussion.files.plan import Entry, Plan, make_plan
-from eunoe.apps.discussion.files.record import IMPORT, digest, is_imported, read_record, record_item
-from eunoe.apps.discussion.files.text_files import TextBlock
-from eunoe.apps.discussion.log.discussion_log import prepare_discussion
-from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, ChunkMemory, KeywordMemory
+from eunoe.apps.discussion.files.database import Database, LoggedHash, read_database, read_row, write_row
+from eunoe.apps.discussion.files.layout import (
+    DiscussionFiles,
+    FileKey,
+    Part,
+    TextBlock,
+    decode,
+    digest,
+    files_at,
+    find_discussions,
+    is_encrypted_file,
+    parse_blocks,
+    parse_json,
+    read_content,
+)
+from eunoe.apps.discussion.log import prepare_discussion
+from eunoe.apps.discussion.model import (
+    LABELS,
+    NEVER,
+    ChunkMemory,
+    KeywordMemory,
+    MemoryKind,
+    all_atoms,
+    chunk_memories,
+    is_in_force,
+    memory_item,
+    read_memory,
+)
 from eunoe.apps.discussion.scope import DEFAULT_USER, discussion_scope
+from eunoe.apps.discussion.state_document import StateDocument, current_facts
+from eunoe.apps.discussion.summary import current_summary, new_since_summary
 from eunoe.errors import ConflictError, EunoeError, InputError
 from eunoe.memory import Memory
 from eunoe.model.arguments import utc_now
+from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
 
 M = TypeVar("M", ChunkMemory, KeywordMemory)
+IMPORT: Final = "import"
+"""The author of what was imported, and the beginning of its ids."""
+_RECORD: Final = "import_record"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +63,6 @@ class DiscussionImport:
     id: str
     user: str
     stored: int = 0
-    changed: int = 0
-    """Memories that superseded others, because their file had changed."""
     ended: int = 0
     """Imported memories that are no longer in their file; they stay in the history."""
     unchanged: int = 0
@@ -66,6 +89,69 @@ class FolderImport:
     refused: tuple[Refusal, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscussionContent:
+    """What the files of one discussion say. None: there is no such file."""
+
+    memories: tuple[TextBlock, ...] | None = None
+    summary: TextBlock | None = None
+    database: Database | None = None
+    state_document: str = ""
+    state_backup: str = ""
+    """The version of the state document before."""
+    condensed: str = ""
+    """The hash of the last memory that was condensed."""
+    is_ascii: bool | None = None
+    """Whether the files write other letters as escapes; None if there are none."""
+    is_encrypted: bool = False
+    digests: Mapping[Part, str] = field(default_factory=dict)
+    """By which each file is recognised as it was read."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRecord:
+    """What an import leaves behind that is no memory: how far the other program had come, where the chat goes on."""
+
+    hashes: tuple[LoggedHash, ...] = ()
+    """The messages up to which keyword memories had been made, the newest last."""
+    summary_hash: str = ""
+    summary_digest: str = ""
+    """By which the summary is recognised when it is read again."""
+    condensed: str = ""
+    """The hash of the last chunk memory that had been condensed, as exports write it again."""
+    state_digest: str = ""
+    """By which the state document is recognised when it is read again."""
+    is_ascii: bool = True
+    is_encrypted: bool = False
+    folder: str | None = None
+    """The folder of the user in which the files stood; None if nothing was imported."""
+    read: Mapping[Part, str] = field(default_factory=dict)
+    """A digest of each file as it was read last: what stands in it is known here, or was forgotten."""
+    settled: Mapping[MemoryKind, Mapping[str, Any]] = field(default_factory=dict)
+    """For each kind of memory where the chat goes on, once that is known."""
+
+    def keep(self, memory: Memory, scope: Scope) -> None:
+        """Write it."""
+        fields = {**asdict(self), "hashes": [list(each) for each in self.hashes]}
+        item = {"text": "How far the imported memories go.", "id": _RECORD, "label": _RECORD, "valid_to": NEVER}
+        memory.remember_many(scope, [{**item, "metadata": fields}], replace=True, again=True)
+
+
+def read_record(memory: Memory, scope: Scope) -> ImportRecord:
+    """The record of a discussion; an empty one if nothing was imported."""
+    for item in memory.get_many(scope, [_RECORD], exact=True):
+        if isinstance(item, Atom):
+            hashes = tuple(LoggedHash(*each) for each in item.metadata.get("hashes", ()))
+            return ImportRecord(**{**item.metadata, "hashes": hashes})
+    return ImportRecord()
+
+
+def is_imported(id: str) -> bool:
+    """Whether a memory of this id was imported."""
+    return id.startswith(f"{IMPORT}:")
+
+
 def import_folder(
     memory: Memory,
     root: str | Path,
@@ -86,7 +172,7 @@ def import_folder(
         try:
             key = keys.get(files.user) if isinstance(keys, Mapping) else keys
             user = (users or {}).get(files.user, files.user) or DEFAULT_USER
-            done.append(import_files(memory, files, discussion_scope(files.id, user), key, again))
+            done.append(_import_files(memory, files, discussion_scope(files.id, user), key, again))
         except EunoeError as error:
             refused.append(Refusal(files.name, str(error)))
     return FolderImport(tuple(done), tuple(refused))
@@ -106,14 +192,14 @@ def import_discussion(
     """
     files = files_at(Path(path))
     scope = discussion_scope(id or files.id, user or files.user or DEFAULT_USER)
-    return import_files(memory, files, scope, key, again)
+    return _import_files(memory, files, scope, key, again)
 
 
-def import_files(
-    memory: Memory, files: DiscussionFiles, scope: Scope, key: FileKey | None, again: bool = False
+def _import_files(
+    memory: Memory, files: DiscussionFiles, scope: Scope, key: FileKey | None, again: bool
 ) -> DiscussionImport:
     """Import the files of one discussion, all of them or none."""
-    content = read_discussion_files(files, key)
+    content = read_files(files, key)
     lease = memory.leases.acquire(scope, IMPORT, ignore_pause=True)
     if lease is None:
         raise ConflictError(f"{files.name} is being imported by another process: try again")
@@ -125,112 +211,64 @@ def import_files(
         memory.leases.release(scope, lease)
 
 
-def _take_in(memory: Memory, scope: Scope, content: DiscussionContent, folder: str, again: bool) -> DiscussionImport:
-    prepare_discussion(memory, scope)
-    rows = [read_row(row) for row in content.database.rows] if content.database else []
-    chunks = _plan_chunk_memories(memory, scope, content.memories)
-    keywords = _plan_keyword_memories(memory, scope, [each for each, _ in rows if each], content.database is not None)
-    items = [*map(chunk_memory_item, _written(chunks)), *map(keyword_memory_item, _written(keywords))]
-    receipts = memory.remember_many(scope, items, replace=True, again=again)
-    memory.expire(scope, [*chunks.ended, *keywords.ended], utc_now())
-    memory.expire(scope, [*chunks.revived, *keywords.revived], None)
-    summary_notes = _take_in_summary(memory, scope, content)
-    has_document = _take_in_state_document(memory, scope, content)
-    _keep_record(memory, scope, content, folder)
-    forgotten = sum(receipt.outcome == "forgotten" for receipt in receipts)
-    changed = len(chunks.changed) + len(keywords.changed)
-    return DiscussionImport(
-        id=scope["discussion"],
-        user=scope["user"],
-        stored=len(items) - forgotten - changed,
-        changed=changed,
-        ended=len(chunks.ended) + len(keywords.ended),
-        unchanged=chunks.unchanged + keywords.unchanged,
-        summary=summary_notes is not None,
-        state_document=has_document,
-        notes=(
-            *content.notes,
-            *(note for _, note in rows if note),
-            *(summary_notes or ()),
-            *[f"{forgotten} memories were forgotten here before: again=True takes them in"] * bool(forgotten),
-        ),
+def read_files(files: DiscussionFiles, key: FileKey | None = None) -> DiscussionContent:
+    """Read all files of a discussion. Raise InputError with the name of the one that cannot be read."""
+    notes = [f"{path} is not read" for path in files.others]
+    contents: dict[Part, bytes] = {
+        part: read_content(path, key) for part, path in files.parts.items() if part != "database"
+    }
+    blocks: dict[Part, list[TextBlock]] = {}
+    for part in ("memories", "summary"):
+        if part in contents:
+            blocks[part], faults = parse_blocks(contents[part], files.parts[part])
+            notes += faults
+    if len(summaries := blocks.get("summary", [])) > 1:
+        notes.append(f"{files.parts['summary']} has {len(summaries)} summaries: the last one counts")
+    texts = {part: decode(contents[part], files.parts[part]) for part in contents.keys() - {"memories", "summary"}}
+    condensed = ""
+    if "condensation" in texts:
+        value = parse_json(texts["condensation"], str(files.parts["condensation"]))
+        if not isinstance(value, dict) or not isinstance(value.get("lastCondensationHash"), str | None):
+            raise InputError(f"{files.parts['condensation']} is damaged: it has no lastCondensationHash")
+        condensed = value.get("lastCondensationHash") or ""
+    digests: dict[Part, str] = {part: digest(content) for part, content in contents.items()}
+    database = None
+    if path := files.parts.get("database"):
+        database = read_database(path, files.id)
+        digests["database"] = database.digest
+        if database.foreign:
+            notes.append(f"{path} holds {database.foreign} memories of other discussions: they are left out")
+        if database.embeddings:
+            notes.append(f"{path} holds {database.embeddings} vectors of other models: they are not taken in")
+    return DiscussionContent(
+        memories=tuple(blocks["memories"]) if "memories" in blocks else None,
+        summary=summaries[-1] if summaries else None,
+        database=database,
+        state_document=texts.get("state_document", ""),
+        state_backup=texts.get("backup", ""),
+        condensed=condensed,
+        is_ascii=all(contents[part].isascii() for part in blocks) if blocks else None,
+        is_encrypted=any(map(is_encrypted_file, files.parts.values())),
+        digests=digests,
+        notes=tuple(notes),
     )
 
 
-def _plan_chunk_memories(memory: Memory, scope: Scope, blocks: Sequence[TextBlock] | None) -> Plan[ChunkMemory]:
-    if blocks is None:
-        return Plan()
-    memories = [ChunkMemory(text=text, hash=hash, author=IMPORT) for text, hash in blocks if text.strip()]
-    entries = [Entry(each, (each.text, each.hash), each.hash) for each in memories]
-    return make_plan(entries, known_chunk_memories(memory, scope))
-
-
-def _plan_keyword_memories(
-    memory: Memory, scope: Scope, memories: Sequence[KeywordMemory], has_database: bool
-) -> Plan[KeywordMemory]:
-    if not has_database:
-        return Plan()
-    named = [replace(each, author=IMPORT) for each in memories]
-    entries = [Entry(each, row_content(write_row(each)), row_number(each)) for each in named]
-    return make_plan(entries, known_keyword_memories(memory, scope))
-
-
-def _written(plan: Plan[M]) -> list[M]:
-    """The memories to write: a changed one keeps its id, its place and what it rests on."""
-    written = [
-        replace(new, id=old.id, place=old.place, chunk=old.memory.chunk, source=old.memory.source)
-        for old, new in plan.changed
-    ]
-    ids = set(plan.ids)
-    for each, place in plan.new:
-        ids.add(id := _new_id(each, ids))
-        written.append(replace(each, id=id, place=place))
-    return written
-
-
-def _new_id(memory: ChunkMemory | KeywordMemory, taken: Container[str]) -> str:
-    """The same for the same memory, so that two who import it write it once, and what was forgotten is recognised."""
-    if isinstance(memory, ChunkMemory):
-        kind, said = CHUNK_MEMORY, repr((memory.text, memory.hash))
-    else:
-        kind, said = KEYWORD_MEMORY, repr(tuple(write_row(memory)))
-    ids = (f"{IMPORT}:{kind}:{digest(f'{number} {said}')[:32]}" for number in count())
-    return next(id for id in ids if id not in taken)
-
-
-def _take_in_summary(memory: Memory, scope: Scope, content: DiscussionContent) -> list[str] | None:
-    """Write the summary as a revision that has absorbed what it says; return notes, or None if it is known."""
-    summary, record = content.summary, read_record(memory, scope)
-    if not summary or not summary.text.strip():
-        return None
-    is_current = summary.text == current_summary(memory, scope)
-    is_known = (summary.hash, digest(summary.text)) == (record.summary_hash, record.summary_digest)
-    if is_known and not is_current:  # it was carried on here since
-        return None
-    memories = chunk_memories(memory, scope)
-    ends = [each.place for each in memories if each.hash == summary.hash]
-    held = [each for each in memories if not ends or each.place <= max(ends)]
-    waiting = {each.id for each in new_since_summary(memory, scope)}
-    if is_current and not (ends and waiting.intersection(each.id for each in held)):
-        return None
-    absorbed = [id for each in held for id in observation_ids(each)]
-    memory.summaries.write(scope, summary.text, author=IMPORT, absorbed=absorbed, base=0)
-    if memories and not ends:
-        return ["the summary ends on a memory that is not there: all memories count as part of it"]
-    return ["the summary ends on one of several memories: those up to the last count as part of it"] * (len(ends) > 1)
-
-
-def _take_in_state_document(memory: Memory, scope: Scope, content: DiscussionContent) -> bool:
-    """The other program made its document from its memories, so that it holds those that were imported."""
-    document, written = StateDocument(memory, scope), read_record(memory, scope).state_digest
-    held = [fact for fact in current_facts(memory, scope) if is_imported(fact.id)]
-    if not document.history() and content.state_document.strip():
-        document.take_in(content.state_backup)
-    return document.take_in(content.state_document, written=written, held=held)
-
-
-def _keep_record(memory: Memory, scope: Scope, content: DiscussionContent, folder: str) -> None:
-    record = read_record(memory, scope)
+def _take_in(memory: Memory, scope: Scope, content: DiscussionContent, folder: str, again: bool) -> DiscussionImport:
+    prepare_discussion(memory, scope)
+    record, rows = read_record(memory, scope), [read_row(row) for row in (content.database or Database()).rows]
+    blocks = [ChunkMemory(text=text, hash=hash) for text, hash in content.memories or () if text.strip()]
+    chunks, keywords = _Plan[ChunkMemory](), _Plan[KeywordMemory]()
+    if content.memories is not None:
+        chunks = _make_plan(memory, scope, ChunkMemory, blocks)
+    if content.database is not None:
+        keywords = _make_plan(memory, scope, KeywordMemory, [each for each, _ in rows if each])
+    items = [*map(memory_item, chunks.new), *map(memory_item, keywords.new)]
+    receipts = memory.remember_many(scope, items, replace=True, again=again)
+    memory.expire(scope, [*chunks.ended, *keywords.ended], utc_now())
+    memory.expire(scope, [*chunks.revived, *keywords.revived], None)
+    summary_notes = _take_in_summary(memory, scope, content.summary, record)
+    has_document = _take_in_state_document(memory, scope, content, record)
     summary, database = content.summary, content.database
     changed = replace(
         record,
@@ -245,4 +283,110 @@ def _keep_record(memory: Memory, scope: Scope, content: DiscussionContent, folde
         read={**record.read, **content.digests},
     )
     if changed != record:
-        memory.remember_many(scope, [record_item(changed)], replace=True, again=True)
+        changed.keep(memory, scope)
+    forgotten = sum(receipt.outcome == "forgotten" for receipt in receipts)
+    return DiscussionImport(
+        id=scope["discussion"],
+        user=scope["user"],
+        stored=len(receipts) - forgotten,
+        ended=len(chunks.ended) + len(keywords.ended),
+        unchanged=chunks.unchanged + keywords.unchanged,
+        summary=summary_notes is not None,
+        state_document=has_document,
+        notes=(
+            *content.notes,
+            *(note for _, note in rows if note),
+            *(summary_notes or ()),
+            *[f"{forgotten} memories were forgotten here before: again=True takes them in"] * bool(forgotten),
+        ),
+    )
+
+
+@dataclass(slots=True)
+class _Plan(Generic[M]):
+    """What is to be done for one kind of memory."""
+
+    new: list[M] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+    revived: list[str] = field(default_factory=list)
+    """Those that had ended, and are in the file again."""
+    unchanged: int = 0
+
+
+def _make_plan(memory: Memory, scope: Scope, noun: type[M], entries: Sequence[M]) -> _Plan[M]:
+    """Compare the entries of a file with what is known."""
+    now, kind = utc_now(), LABELS[noun]
+    atoms = list(all_atoms(memory, scope, kind, retired=True))
+    known = {atom.id: atom for atom in sorted(atoms, key=lambda each: each.retired is None)}
+    superseded = {id for atom in known.values() for id in atom.metadata.get("supersedes", ())}
+    # Of what was made here former versions count, too: where a file still has one, that is nothing new.
+    own = Counter(_said(read_memory(noun, atom)) for atom in atoms if not is_imported(atom.id))
+    places = sorted(atom.metadata.get("place", 0.0) for atom in known.values())
+    plan, met, seen = _Plan[M](), set[str](), Counter[Hashable]()
+    waiting, last = list[M](), 0.0
+
+    def settle() -> None:
+        """Give those that wait their places, behind the entry before them."""
+        after = bisect_right(places, last)
+        step = (places[after] - last) / (len(waiting) + 1) if after < len(places) else 1.0
+        for number, each in enumerate(waiting, 1):
+            plan.new.append(replace(each, place=last + step * number))
+            insort(places, plan.new[-1].place)
+        waiting.clear()
+
+    for entry in entries:
+        words = _said(entry)
+        seen[words] += 1
+        id = f"{IMPORT}:{kind}:{digest(f'{seen[words]} {words!r}')[:32]}"
+        if id in known:
+            settle()
+            last = known[id].metadata.get("place", 0.0)
+            met.add(id)
+            if not known[id].retired and not is_in_force(known[id], now) and id not in superseded:
+                plan.revived.append(id)
+        elif own[words]:
+            own[words] -= 1
+        else:
+            waiting.append(replace(entry, id=id, author=IMPORT))
+    settle()
+    plan.unchanged = len(entries) - len(plan.new)
+    held = (id for id, atom in known.items() if is_imported(id) and not atom.retired and is_in_force(atom, now))
+    plan.ended = [id for id in held if id not in met]
+    return plan
+
+
+def _said(memory: ChunkMemory | KeywordMemory) -> tuple[str, ...]:
+    """The same for two memories that say the same."""
+    return (memory.text, memory.hash) if isinstance(memory, ChunkMemory) else write_row(memory).content
+
+
+def _take_in_summary(memory: Memory, scope: Scope, summary: TextBlock | None, record: ImportRecord) -> list[str] | None:
+    """Write the summary as a revision that has absorbed what it says; return notes, or None if it is known."""
+    if not summary or not summary.text.strip():
+        return None
+    is_current = summary.text == current_summary(memory, scope)
+    is_known = (summary.hash, digest(summary.text)) == (record.summary_hash, record.summary_digest)
+    if is_known and not is_current:  # it was carried on here since
+        return None
+    memories = chunk_memories(memory, scope)
+    ends = [each.place for each in memories if each.hash == summary.hash]
+    held = [each.id for each in memories if not ends or each.place <= max(ends)]
+    if is_current and not (ends and {each.id for each in new_since_summary(memory, scope)}.intersection(held)):
+        return None
+    memory.summaries.write(scope, summary.text, author=IMPORT, absorbed=held, base=0)
+    if memories and not ends:
+        return ["the summary ends on a memory that is not there: all memories count as part of it"]
+    return ["the summary ends on one of several memories: those up to the last count as part of it"] * (len(ends) > 1)
+
+
+def _take_in_state_document(memory: Memory, scope: Scope, content: DiscussionContent, record: ImportRecord) -> bool:
+    """The other program made its document from its memories, so that it holds those that were imported."""
+    document, text = StateDocument(memory, scope), content.state_document
+    known = [version.text.strip() for version in document.history()]
+    is_known = digest(text) == record.state_digest or (not record.state_digest and text.strip() in known)
+    if not text.strip() or is_known or text.strip() == document.read().strip():
+        return False
+    if not known and content.state_backup.strip():
+        document.write(content.state_backup, again=False)
+    held = [fact for fact in current_facts(memory, scope) if is_imported(fact.id)]
+    return document.write(text, held=held, again=bool(known))

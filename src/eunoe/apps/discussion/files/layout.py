@@ -1,16 +1,22 @@
-"""Where the files of a discussion stand, in either layout, and whose they are."""
+"""The files of a discussion: where they stand in either layout, whose they are, and how they are read and written."""
 
 from __future__ import annotations
 
+import base64
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
+from hashlib import pbkdf2_hmac, sha256
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from eunoe.apps.discussion.scope import DEFAULT_USER
-from eunoe.errors import InputError
+from eunoe.errors import InputError, MissingPackageError
+from eunoe.model.arguments import check_text
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
 
 Layout = Literal["folders", "flat"]
 """`folders`: `[USER/]ID/memories.json` and so on. `flat`: `[USER/]ID_memories.jsonl` and so on."""
@@ -40,6 +46,11 @@ _SUFFIXES: Final[Mapping[str, Part]] = {
 """Of flat files. The last two are older names, which are read and not written."""
 _COMPANIONS: Final = ("-wal", "-shm", "-journal")
 _USER_FOLDER: Final = re.compile(r"[0-9a-f]{16}")
+_ITERATIONS: Final = 100_000
+"""As the application that writes encrypted files has it."""
+_KEY_BYTES: Final = 32
+_TOKEN_START: Final = b"gAAAA"
+"""What every Fernet token starts with: its version and the first bytes of a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +84,14 @@ def files_of_user(memories: Path, layout: Layout) -> Iterator[Path]:
     folder, pattern = (
         (memories.parent.parent, f"*/{memories.name}") if layout == "folders" else (memories.parent, "*_memories.jsonl")
     )
-    return folder.glob(pattern) if is_user_folder(folder.name) else iter(())
+    return folder.glob(pattern) if _USER_FOLDER.fullmatch(folder.name) else iter(())
 
 
 def user_folder(user: str) -> str:
     """The folder of a user: none for the default one, the name itself if it is a hash, else a hash of the name."""
     if user == DEFAULT_USER:
         return ""
-    return user if is_user_folder(user) else sha256(user.encode()).hexdigest()[:16]
-
-
-def is_user_folder(name: str) -> bool:
-    """Whether a folder is named as those of users are: by 16 hexadecimal digits."""
-    return bool(_USER_FOLDER.fullmatch(name))
+    return user if _USER_FOLDER.fullmatch(user) else sha256(user.encode()).hexdigest()[:16]
 
 
 def files_at(path: Path) -> DiscussionFiles:
@@ -93,7 +99,7 @@ def files_at(path: Path) -> DiscussionFiles:
     path = path.resolve()
     if path.name in _NAMES and path.is_file():
         path = path.parent
-    id, _ = (path.name, "") if path.is_dir() else _flat_name(path) or ("", "")
+    id = path.name if path.is_dir() else (_flat_name(path) or ("",))[0]
     for each in _of_user(path.parent, path.parent.name):
         if each.id == id:
             return each
@@ -102,7 +108,7 @@ def files_at(path: Path) -> DiscussionFiles:
 
 def find_discussions(root: Path) -> list[DiscussionFiles]:
     """All discussions below a folder: of all users, or of the one whose folder it is."""
-    users = [each for each in _folders(root) if is_user_folder(each.name)]
+    users = [each for each in _folders(root) if _USER_FOLDER.fullmatch(each.name)]
     within = [discussion for user in users for discussion in _of_user(user, user.name)]
     found = [*_of_user(root, root.resolve().name), *within]
     if not found:
@@ -112,8 +118,9 @@ def find_discussions(root: Path) -> list[DiscussionFiles]:
 
 def _of_user(folder: Path, name: str) -> list[DiscussionFiles]:
     """Newer files stand in a folder, older ones of the same discussion may still lie beside it."""
+    user = name if _USER_FOLDER.fullmatch(name) else ""
     merged: dict[str, DiscussionFiles] = {}
-    for each in [*_in_folder(folder, name), *_flat_files(folder, name)]:
+    for each in [*_in_folder(folder, user), *_flat_files(folder, user)]:
         merged[each.id] = _merge(merged[each.id], each) if each.id in merged else each
     return list(merged.values())
 
@@ -121,19 +128,16 @@ def _of_user(folder: Path, name: str) -> list[DiscussionFiles]:
 def _in_folder(folder: Path, user: str) -> Iterator[DiscussionFiles]:
     for each in _folders(folder):
         files = [file for file in sorted(each.iterdir()) if file.is_file()]
-        parts = {_NAMES[file.name]: file for file in files if file.name in _NAMES}
-        if parts:
-            yield DiscussionFiles(each.name, _user_name(user), parts, _others(files, parts.values()))
+        if parts := {_NAMES[file.name]: file for file in files if file.name in _NAMES}:
+            others = (file for file in files if file.name not in _NAMES and not file.name.endswith(_COMPANIONS))
+            yield DiscussionFiles(each.name, user, parts, tuple(others))
 
 
 def _flat_files(folder: Path, user: str) -> Iterator[DiscussionFiles]:
-    found: dict[str, DiscussionFiles] = {}
-    for file in sorted(folder.iterdir(), key=_newest_name_first):
-        if file.is_file() and (name := _flat_name(file)):
-            id, part = name
-            each = DiscussionFiles(id, _user_name(user), {part: file})
-            found[id] = _merge(found[id], each) if id in found else each
-    yield from found.values()
+    """One for each file, those with newer names first."""
+    named = ((name, file) for file in sorted(folder.iterdir()) if file.is_file() and (name := _flat_name(file)))
+    for (id, part, _), file in sorted(named, key=lambda each: each[0][2]):
+        yield DiscussionFiles(id, user, {part: file})
 
 
 def _merge(first: DiscussionFiles, second: DiscussionFiles) -> DiscussionFiles:
@@ -142,21 +146,12 @@ def _merge(first: DiscussionFiles, second: DiscussionFiles) -> DiscussionFiles:
     return DiscussionFiles(first.id, first.user, parts, (*first.others, *second.others, *late))
 
 
-def _flat_name(file: Path) -> tuple[str, Part] | None:
-    for suffix, part in _SUFFIXES.items():
+def _flat_name(file: Path) -> tuple[str, Part, int] | None:
+    """The id and the part that the name of a flat file says, and how old such names are."""
+    for age, (suffix, part) in enumerate(_SUFFIXES.items()):
         if file.name.endswith(suffix) and file.name != suffix:
-            return file.name.removesuffix(suffix), part
+            return file.name.removesuffix(suffix), part, age
     return None
-
-
-def _newest_name_first(file: Path) -> tuple[int, str]:
-    places = [place for place, suffix in enumerate(_SUFFIXES) if file.name.endswith(suffix)]
-    return (places[0] if places else 0), file.name
-
-
-def _others(files: Iterable[Path], known: Iterable[Path]) -> tuple[Path, ...]:
-    named = set(known)
-    return tuple(file for file in files if file not in named and not file.name.endswith(_COMPANIONS))
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -165,5 +160,141 @@ def _folders(folder: Path) -> list[Path]:
     return [each for each in sorted(folder.iterdir()) if each.is_dir()]
 
 
-def _user_name(name: str) -> str:
-    return name if is_user_folder(name) else ""
+class FileKey:
+    """Opens and locks the files of one user: Fernet, with a key derived from an API key and a salt.
+
+    >>> key = FileKey.from_api_key("secret", salt=b"0123456789abcdef")
+    >>> key.decrypt(key.encrypt(b"[]"), "memories.json")
+    b'[]'
+    """
+
+    def __init__(self, key: bytes | str) -> None:
+        """Take a Fernet key that is ready: 32 bytes in URL-safe base64."""
+        self._fernet = _load_fernet(key)
+
+    @classmethod
+    def from_api_key(cls, api_key: str, salt: bytes | Path) -> FileKey:
+        """Derive the key as the application does. `salt`: the bytes, or the file that holds them."""
+        bytes_ = salt.read_bytes() if isinstance(salt, Path) else salt
+        if not api_key or not bytes_:
+            raise InputError("an API key and a salt are needed to open encrypted files: one of them is empty")
+        derived = pbkdf2_hmac("sha256", api_key.encode(), bytes_, _ITERATIONS, _KEY_BYTES)
+        return cls(base64.urlsafe_b64encode(derived))
+
+    def encrypt(self, content: bytes) -> bytes:
+        return self._fernet.encrypt(content)
+
+    def decrypt(self, content: bytes, name: str) -> bytes:
+        """Open a file's content. Raise InputError with its name if the key is another one or the file is damaged."""
+        from cryptography.fernet import InvalidToken
+
+        try:
+            return self._fernet.decrypt(content.strip())
+        except InvalidToken:
+            raise InputError(
+                f"{name} cannot be decrypted: the key or the salt is another one, or it is damaged"
+            ) from None
+
+    def __repr__(self) -> str:
+        return "FileKey(...)"
+
+
+def _load_fernet(key: bytes | str) -> Fernet:
+    try:
+        from cryptography.fernet import Fernet
+    except ImportError:
+        raise MissingPackageError("encrypted files need a package: pip install 'eunoe[discussion]'") from None
+    try:
+        return Fernet(key)
+    except ValueError:
+        raise InputError("this is no Fernet key: give 32 bytes in URL-safe base64, or an API key and a salt") from None
+
+
+class TextBlock(NamedTuple):
+    """One entry of a file of memories or of a summary."""
+
+    text: str
+    hash: str
+    """SHA-256 of the message that it ends on."""
+
+
+def is_encrypted_file(path: Path) -> bool:
+    """Whether there is a file whose content is encrypted."""
+    return path.is_file() and path.read_bytes().lstrip().startswith(_TOKEN_START)
+
+
+def read_content(path: Path, key: FileKey | None = None) -> bytes:
+    """The content of a file, decrypted if it is encrypted."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+    if not content.lstrip().startswith(_TOKEN_START):
+        return content
+    if key is None:
+        raise InputError(f"{path} is encrypted: give the API key of its user with the salt, or the Fernet key")
+    return key.decrypt(content, str(path))
+
+
+def decode(content: bytes, path: Path) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is damaged: it is no UTF-8 text ({error.reason} at byte {error.start})") from None
+
+
+def parse_json(text: str, place: str) -> Any:
+    """Read JSON as it stands in a file; `place` names it in errors."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{place} is damaged or half-written: {error}") from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def parse_blocks(content: bytes, path: Path) -> tuple[list[TextBlock], list[str]]:
+    """Read the entries of a JSON array, or of a file with one entry a line; and notes on what is odd about them."""
+    text = decode(content, path)
+    if path.suffix == ".jsonl":
+        lines = enumerate(text.split("\n"), 1)
+        values = [(f"line {n}", parse_json(line, f"{path}, line {n},")) for n, line in lines if line.strip()]
+    else:
+        array = parse_json(text, str(path))
+        if not isinstance(array, list):
+            raise InputError(f"{path} is damaged: it holds no list of memories")
+        values = [(f"entry {number}", value) for number, value in enumerate(array, 1)]
+    blocks = [_parse_block(value, f"{path}, {place},") for place, value in values]
+    return blocks, [f"{path} has entries {fault}" for fault in _faults([value for _, value in values], blocks)]
+
+
+def _parse_block(value: Any, place: str) -> TextBlock:
+    if not isinstance(value, dict) or not isinstance(value.get("text_block"), str):
+        raise InputError(f"{place} is damaged: it has no text_block")
+    if not isinstance(hash := value.get("hash", ""), str):
+        raise InputError(f"{place} is damaged: its hash is no text")
+    return TextBlock(check_text(value["text_block"], f"{place} text_block"), check_text(hash, f"{place} hash"))
+
+
+def _faults(values: Sequence[Mapping[str, Any]], blocks: Sequence[TextBlock]) -> Iterator[str]:
+    if any("hash" not in value for value in values):
+        yield "without a hash"
+    if any(value.keys() - {"text_block", "hash"} for value in values):
+        yield "with more than text_block and hash: the rest is left out"
+    if any(not block.text.strip() for block in blocks):
+        yield "without words: they are left out"
+
+
+def format_blocks(blocks: Iterable[TextBlock], layout: Layout, is_ascii: bool) -> bytes:
+    """Entries as the application writes them: as a JSON array, or in the flat layout one a line."""
+    values = [{"text_block": block.text, "hash": block.hash} for block in blocks]
+    if layout == "folders":
+        return json.dumps(values, indent=4, ensure_ascii=is_ascii).encode()
+    return "".join(f"{json.dumps(value, ensure_ascii=is_ascii)}\n" for value in values).encode()
+
+
+def digest(content: str | bytes) -> str:
+    """By which a text or the content of a file is recognised."""
+    return sha256(content.encode() if isinstance(content, str) else content).hexdigest()

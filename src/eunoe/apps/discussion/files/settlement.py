@@ -7,10 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from eunoe.apps.discussion.files.bounds import bounds_fields, end_overlapping, find_bounds
-from eunoe.apps.discussion.files.known import known_chunk_memories, known_keyword_memories
-from eunoe.apps.discussion.files.record import ImportRecord, read_record, record_item
-from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, Chunk, LogMessage, MemoryKind
+from eunoe.apps.discussion.files.importing import ImportRecord, is_imported, read_record
+from eunoe.apps.discussion.model import (
+    CHUNK_MEMORY,
+    KEYWORD_MEMORY,
+    Chunk,
+    LogMessage,
+    MemoryKind,
+    all_atoms,
+    chunk_memories,
+)
 from eunoe.errors import ConflictError, InputError
 from eunoe.memory import Memory
 from eunoe.model.arguments import show
@@ -49,10 +55,11 @@ def settle_import(
     if not hashes:
         return None
     covered = _settled(record.settled.get(kind), hashes[-1], messages)
-    is_corrected = continue_at not in (None, "end")
-    if messages and (covered is None or is_corrected):
+    if messages and (covered is None or continue_at not in (None, "end")):
         covered = _find(messages, hashes, continue_at, f"discussion {scope['discussion']}, {kind}")
-        _keep(memory, scope, record, kind, hashes[-1], messages, covered)
+        ids = [message.id for message in messages[:covered][-_IDS_KEPT:]]
+        settled = {**record.settled, kind: {"hash": hashes[-1], "messages": ids}}
+        replace(record, settled=settled).keep(memory, scope)
     return Chunk(kind, place, first="", last=messages[covered - 1].id if covered else "")
 
 
@@ -72,12 +79,12 @@ def find_import_conflict(memory: Memory, scope: Scope, messages: Sequence[LogMes
 def _imported(memory: Memory, scope: Scope, kind: MemoryKind, record: ImportRecord) -> tuple[list[str], float]:
     """The hashes on which imported memories end, the newest last, and the place of the last memory."""
     if kind == CHUNK_MEMORY:
-        chunks = [each for each in known_chunk_memories(memory, scope) if each.is_imported]
-        standing = [each for each in chunks if each.is_in_force or each.is_covered]
-        return [each.memory.hash for each in standing], max((each.place for each in standing), default=0.0)
-    keywords = [each for each in known_keyword_memories(memory, scope) if each.is_imported]
-    hashes = [each.hash for each in record.hashes]
-    return hashes or [""] * bool(keywords), max((each.place for each in keywords), default=0.0)
+        chunks = [each for each in chunk_memories(memory, scope) if is_imported(each.id)]
+        return [each.hash for each in chunks], max((each.place for each in chunks), default=0.0)
+    if kind != KEYWORD_MEMORY:
+        return [], 0.0
+    places = [atom.metadata.get("place", 0.0) for atom in all_atoms(memory, scope, kind) if is_imported(atom.id)]
+    return [each.hash for each in record.hashes] or [""] * bool(places), max(places, default=0.0)
 
 
 def _settled(kept: Mapping[str, Any] | None, hash: str, messages: Sequence[LogMessage]) -> int | None:
@@ -95,30 +102,22 @@ def _find(messages: Sequence[LogMessage], hashes: Sequence[str], continue_at: in
     if continue_at is not None:
         return _parse_continue_at(continue_at, len(messages))
     places = _places(messages, hashes[-1])
-    bound = _earlier_end(messages, hashes)
+    # An earlier memory that ends on a message which is there once: the last one ends behind it.
+    earlier = (_places(messages, hash) for hash in reversed(hashes[:-1]) if hash != hashes[-1])
+    bound = next((found[0] for found in earlier if len(found) == 1), 0)
     behind = [place for place in places if place > bound]
     if len(behind) == 1:
         return behind[0]
     if behind:
-        shown = ", ".join(map(str, behind[:10]))
         raise ConflictError(
             f"{name}: the imported memories end on a message that is there {len(behind)} times "
-            f"(messages {shown}): {_ADVICE}"
+            f"(messages {', '.join(map(str, behind[:10]))}): {_ADVICE}"
         )
-    earlier = f"; an earlier one of them ends on message {bound}" if bound else ""
+    end = f"; an earlier one of them ends on message {bound}" if bound else ""
     raise ConflictError(
-        f"{name}: the imported memories end on a message that is not in the chat{earlier}. It may have been edited, or "
+        f"{name}: the imported memories end on a message that is not in the chat{end}. It may have been edited, or "
         f"not all messages are shown: {_ADVICE}"
     )
-
-
-def _earlier_end(messages: Sequence[LogMessage], hashes: Sequence[str]) -> int:
-    """The message on which an earlier imported memory ends, if it is there once: the last one ends behind it."""
-    for hash in reversed(hashes[:-1]):
-        places = _places(messages, hash)
-        if hash != hashes[-1] and len(places) == 1:
-            return places[0]
-    return 0
 
 
 def _places(messages: Sequence[LogMessage], hash: str) -> list[int]:
@@ -134,20 +133,3 @@ def _parse_continue_at(value: int | str, count: int) -> int:
             f"continue_at is {show(value)}: give the number of a message, from 1 to {count + 1}, 'start' or 'end'"
         )
     return number - 1
-
-
-def _keep(
-    memory: Memory,
-    scope: Scope,
-    record: ImportRecord,
-    kind: MemoryKind,
-    hash: str,
-    messages: Sequence[LogMessage],
-    covered: int,
-) -> None:
-    ids = [message.id for message in messages[:covered][-_IDS_KEPT:]]
-    bounds = find_bounds(memory, scope, messages, covered) if kind == CHUNK_MEMORY else []
-    end_overlapping(memory, scope, messages, bounds)
-    fields = {"hash": hash, "messages": ids, "bounds": bounds_fields(messages, bounds)}
-    changed = replace(record, settled={**record.settled, kind: fields})
-    memory.remember_many(scope, [record_item(changed)], replace=True, again=True)

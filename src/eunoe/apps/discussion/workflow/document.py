@@ -1,19 +1,25 @@
-"""Workflows as they are written: JSON files, and the folder in which their names are found."""
+"""Workflows as they are written, in JSON files of a folder; what their runs have in common, and what each node did."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from eunoe.apps.discussion.files import FileKey, Layout
+from eunoe.apps.discussion.settings import DEFAULT_SETTINGS, DiscussionSettings, UserSettings
+from eunoe.apps.discussion.workflow.models import ModelMap
 from eunoe.errors import WorkflowError
 from eunoe.model.arguments import show
 
 _SUFFIX: Final = ".json"
 _MAX_FILE_BYTES: Final = 10_000_000
 """No workflow is that long; something else was named."""
+MAX_DEPTH: Final = 20
+"""Workflows that call each other in a chain; more are a mistake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,15 @@ class Workflow:
         path = Path(path_or_name)
         if folder is not None and not path.is_file():
             path = WorkflowFolder(Path(folder)).find(str(path_or_name))
-        return cls.of(_read_json(path), path)
+        try:
+            if path.stat().st_size > _MAX_FILE_BYTES:
+                raise WorkflowError(f"{path} is too long for a workflow")
+            document = json.loads(path.read_text(encoding="utf-8-sig"))
+        except (OSError, ValueError, RecursionError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is nested too deeply"
+            reason = f"not JSON: {error}" if isinstance(error, ValueError) else reason
+            raise WorkflowError(f"cannot read the workflow {path}: {reason}") from error
+        return cls.of(document, path)
 
 
 class WorkflowFolder:
@@ -73,35 +87,108 @@ class WorkflowFolder:
 
     def find(self, name: str, folder: str = "", beside: Path | None = None) -> Path:
         """The file of a workflow: in the sub-folder that is named, else beside the one that asks, else at the top."""
-        places = [self.path / folder] if folder else [*self._own_folder(beside), self.path]
-        file = name.strip().removesuffix(_SUFFIX) + _SUFFIX
+        own = beside.resolve().parent if beside else self.path
+        places = [self.path / folder] if folder else [*([own] if own.is_relative_to(self.path) else []), self.path]
         for place in places:
-            path = self._confine(place / file, name)
+            try:
+                path = (place / (name.strip().removesuffix(_SUFFIX) + _SUFFIX)).resolve()
+            except (OSError, ValueError, RuntimeError):
+                raise WorkflowError(f"{show(name)} is no name of a workflow") from None
+            if not path.is_relative_to(self.path):
+                raise WorkflowError(f"the workflow {show(name)} lies outside of {self.path}")
             if path.is_file():
                 return path
-        where = " and ".join(map(str, dict.fromkeys(places)))
-        raise WorkflowError(f"there is no workflow {show(name)} in {where}")
-
-    def _own_folder(self, beside: Path | None) -> list[Path]:
-        parent = beside.resolve().parent if beside else self.path
-        return [parent] if parent.is_relative_to(self.path) else []
-
-    def _confine(self, path: Path, name: str) -> Path:
-        try:
-            resolved = path.resolve()
-        except (OSError, ValueError, RuntimeError):
-            raise WorkflowError(f"{show(name)} is no name of a workflow") from None
-        if not resolved.is_relative_to(self.path):
-            raise WorkflowError(f"the workflow {show(name)} lies outside of {self.path}")
-        return resolved
+        raise WorkflowError(f"there is no workflow {show(name)} in {' and '.join(map(str, dict.fromkeys(places)))}")
 
 
-def _read_json(path: Path) -> Any:
+def find_in_chain(chain: Sequence[Workflow], folder: Path | None, name: str, sub_folder: str = "") -> Workflow:
+    """Read the workflow that the last one of a chain names. One that is in the chain already is an error."""
+    top = folder or (chain[0].path.parent if chain[0].path else None)
+    names = " -> ".join([*(each.name for each in chain), name])
+    if top is None:
+        raise WorkflowError(f"no folder to find the workflow {show(name)} in: {names}; name one with --workflows")
     try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
-            raise WorkflowError(f"{path} is too long for a workflow")
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is nested too deeply"
-        reason = f"not JSON: {error}" if isinstance(error, ValueError) else reason
-        raise WorkflowError(f"cannot read the workflow {path}: {reason}") from error
+        path = WorkflowFolder(top).find(name, sub_folder, chain[-1].path)
+    except WorkflowError as error:
+        raise WorkflowError(f"{error}: {names}") from error
+    names = " -> ".join([*(each.name for each in chain), path.stem])
+    if any(each.path and each.path.resolve() == path for each in chain):
+        raise WorkflowError(f"the workflow {show(name)} calls itself: {names}")
+    if len(chain) >= MAX_DEPTH:
+        raise WorkflowError(f"more than {MAX_DEPTH} workflows call each other: {names}")
+    return Workflow.load(path)
+
+
+def node_ids(nodes: tuple[Mapping[str, Any], ...]) -> dict[str, int]:
+    """The numbers of nodes by their ids."""
+    return {each["id"]: number for number, each in enumerate(nodes, 1) if isinstance(each.get("id"), str)}
+
+
+@dataclass(slots=True, kw_only=True)
+class NodeTrace:
+    """What one node did."""
+
+    workflow: str
+    """The names of its workflow and of those that called it: `main -> summary`."""
+    number: int
+    type: str
+    title: str = ""
+    inputs: dict[str, str] = field(default_factory=dict)
+    """Its keys as they were rendered."""
+    output: str = ""
+    seconds: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    models: list[str] = field(default_factory=list)
+    """The language models that it asked."""
+    notes: list[str] = field(default_factory=list)
+    error: str = ""
+
+    @classmethod
+    def of(cls, chain: Sequence[Workflow], number: int) -> NodeTrace:
+        """The trace of a node of the last workflow of a chain."""
+        fields = chain[-1].nodes[number - 1]
+        title = fields.get("title") or fields.get("agentName") or fields.get("id") or ""
+        names = " -> ".join(each.name for each in chain)
+        return cls(workflow=names, number=number, type=str(fields.get("type") or "no type"), title=str(title))
+
+    @property
+    def place(self) -> str:
+        """The node in words, for errors and progress."""
+        title = f' "{self.title}"' if self.title else ""
+        return f"node {self.number}{title} ({self.type})"
+
+    def place_in(self, chain: Sequence[Workflow]) -> str:
+        """The same, with its file."""
+        callers = f" (called by {' -> '.join(each.name for each in chain[:-1])})" if chain[1:] else ""
+        return f"{chain[-1].title}{callers}: {self.place}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """Models, settings, and what workflows may touch. Folders may be given as texts."""
+
+    models: ModelMap = field(default_factory=ModelMap)
+    settings: DiscussionSettings = DEFAULT_SETTINGS
+    workflows: Path | None = None
+    """The folder in which names of workflows are found; None: that of the workflow which is run."""
+    host_messages: bool = False
+    """Whether nodes that find nothing say so in WilmerAI's own sentences."""
+    update_first: bool = False
+    """Whether `RecentMemory` and `FullChatSummary` make memories before they read, as in WilmerAI."""
+    user_settings: UserSettings = field(default_factory=UserSettings)
+    """Names the workflows that some memory nodes run."""
+    files_dir: Path | None = None
+    """Where creators write files of discussions; None: nowhere."""
+    layout: Layout = "folders"
+    """How these files are laid out."""
+    key: FileKey | None = None
+    """Encrypts these files."""
+    now: Callable[[], datetime] = lambda: datetime.now().astimezone()
+    progress: Callable[[NodeTrace], None] | None = None
+    """Is told of each node when it has ended."""
+
+    def __post_init__(self) -> None:
+        for name in ("workflows", "files_dir"):
+            folder = getattr(self, name)
+            object.__setattr__(self, name, Path(folder) if folder is not None else None)

@@ -7,7 +7,7 @@ import pytest
 from tests.apps.discussion.workflow.conftest import Write
 
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, run_workflow
-from eunoe.apps.discussion.workflow.runner import MAX_DEPTH
+from eunoe.apps.discussion.workflow.document import MAX_DEPTH
 from eunoe.errors import WorkflowError
 from eunoe.llm.contract import ScriptedLlm
 

@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 
 import eunoe
-from eunoe.apps.discussion.atoms import chunk_memories
-from eunoe.apps.discussion.documents.summary import current_summary, new_since_summary
-from eunoe.apps.discussion.log.discussion_log import DiscussionLog
+from eunoe.apps.discussion.log import DiscussionLog
+from eunoe.apps.discussion.model import chunk_memories
 from eunoe.apps.discussion.scope import discussion_scope
-from eunoe.apps.discussion.settings import DiscussionSettings
-from eunoe.apps.discussion.settings_file import UserSettings
+from eunoe.apps.discussion.settings import DiscussionSettings, UserSettings
+from eunoe.apps.discussion.summary import current_summary, new_since_summary
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, WorkflowResult, run_workflow
-from eunoe.errors import WorkflowError
 from eunoe.llm.contract import Prompt, ScriptedLlm
 
 SCOPE = discussion_scope("trip")
@@ -25,7 +23,6 @@ SUMMARIZER = {
     "prompt": "Old: [CHAT_SUMMARY] New: [LATEST_MEMORIES]",
 }
 
-RAG = {"type": "SlowButQualityRAG", "ragTarget": "", "ragType": "RecentMemory"}
 EMPTY = {
     "RecentMemory": "There are no chunk memories yet. A creator makes them: run `eunoe discussion update`.",
     "FullChatSummary": "There is no summary yet. A creator writes it: run `eunoe discussion update`.",
@@ -75,11 +72,10 @@ def test_a_node_that_reads_asks_no_model_and_makes_nothing(name: str, memory: eu
     assert "Rome29" in run(memory, {"type": name}, models=ModelMap(default=model)).text
 
 
-@pytest.mark.parametrize("node", [{"type": "RecentMemory", "update_first": True}, RAG])
-def test_a_reader_tells_of_chunks_that_failed(
-    node: dict[str, Any], memory: eunoe.Memory, caplog: pytest.LogCaptureFixture
-) -> None:
-    result = run(memory, node, models=ModelMap(default=ScriptedLlm(lambda prompt: "")))
+def test_a_reader_tells_of_chunks_that_failed(memory: eunoe.Memory, caplog: pytest.LogCaptureFixture) -> None:
+    result = run(
+        memory, {"type": "RecentMemory", "update_first": True}, models=ModelMap(default=ScriptedLlm(lambda prompt: ""))
+    )
     told = [note for note in result.trace[0].notes if "stays due" in note]
     assert "the discussion 'trip' of 'default': a chunk failed (attempt 1)" in told[0]
     assert "empty answer" in told[0]
@@ -185,45 +181,9 @@ def test_recent_memories_come_from_the_workflow_that_a_users_settings_name(
     (tmp_path / "recent.json").write_text(
         '[{"type": "StaticResponse", "content": "lately: {chat_user_prompt_last_one}"}]'
     )
-    user = UserSettings(recent_memory_workflow="recent", conversation_memory_workflow="recent")
-    for name in ("RecentMemory", "ConversationMemory"):
-        text = run(memory, {"type": name}, user_settings=user, workflows=tmp_path).text
-        assert text == f"lately: {CHAT[-1]['content']}"
-
-
-def test_any_text_is_summed_up_chunk_by_chunk(memory: eunoe.Memory) -> None:
-    run(memory, {"type": "QualityMemory"})
-    before = len(memory.list(SCOPE, limit=1000).items)
-    lines = "\n".join(f"Line {number} of a long document about trains." for number in range(120))
-    model = ScriptedLlm(lambda prompt: f"part {len(model.prompts)}")
-    node = {
-        "type": "SlowButQualityRAG",
-        "ragTarget": "{agent1Output}",
-        "prompt": "[Chat_Summary] Sum up: [TextChunk]",
-    }
-    result = run(memory, {"type": "StaticResponse", "content": lines}, node, models=ModelMap(default=model))
-    assert result.text == "part 1--ChunkBreak--part 2"
-    assert "Line 0 of" in model.prompts[0].text
-    assert "Line 119 of" in model.prompts[1].text
-    assert len(memory.list(SCOPE, limit=1000).items) == before
-
-
-def test_a_part_with_nothing_to_remember_is_left_out_of_a_text_that_is_summed_up(memory: eunoe.Memory) -> None:
-    node = {"type": "SlowButQualityRAG", "ragTarget": "One.--ChunkBreak--Two.--ChunkBreak--Three."}
-    model = ScriptedLlm(["First.", "NOTHING", "Third."])
-    assert run(memory, node, models=ModelMap(default=model)).text == "First.--ChunkBreak--Third."
-
-
-def test_an_empty_answer_is_told_of_the_node_and_its_model(memory: eunoe.Memory) -> None:
-    node = {"type": "SlowButQualityRAG", "ragTarget": "A text.", "prompt": "Sum up."}
-    with pytest.raises(WorkflowError, match=r"node 1 \(SlowButQualityRAG\): scripted gave an empty answer"):
-        run(memory, node, models=ModelMap(default=ScriptedLlm([" "])))
-
-
-def test_the_rag_node_makes_recent_memories(memory: eunoe.Memory) -> None:
-    node = {"type": "SlowButQualityRAG", "ragTarget": "", "ragType": "RecentMemory"}
-    assert "Rome29" in run(memory, node).text
-    assert len(chunk_memories(memory, SCOPE)) == 6
+    user = UserSettings(recent_memory_workflow="recent")
+    text = run(memory, {"type": "RecentMemory"}, user_settings=user, workflows=tmp_path).text
+    assert text == f"lately: {CHAT[-1]['content']}"
 
 
 def test_what_a_prompt_says_of_the_chat_is_data(memory: eunoe.Memory) -> None:

@@ -9,11 +9,11 @@ import pytest
 
 import eunoe
 from eunoe.apps.discussion import Discussion
-from eunoe.apps.discussion.host_messages import NO_ID, NO_MATCH, NO_MEMORIES, NO_SUMMARY
+from eunoe.apps.discussion.retrievers import NO_ID, NO_MATCH, NO_MEMORIES, NO_SUMMARY
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, run_workflow
 from eunoe.apps.discussion.workflow.check import check_workflow
 from eunoe.apps.discussion.workflow.node import MODEL_KEYS, NODE_TYPES
-from eunoe.apps.discussion.workflow.values import COUNT_KEYS
+from eunoe.apps.discussion.workflow.texts import COUNT_KEYS
 from eunoe.errors import WorkflowError
 from eunoe.llm.contract import ScriptedLlm
 from eunoe.text.sentences import token_count
@@ -39,10 +39,6 @@ NODES: dict[str, dict[str, Any]] = {
     "GetCurrentStateDocument": {},
     "ChatSummaryMemoryGatheringTool": {"maxTurnsToPull": 2},
     "WriteCurrentSummaryToFileAndReturnIt": {"input": "All of {chat_user_prompt_last_one}"},
-    "ConversationMemory": {},
-    "ConversationalKeywordSearchPerformerTool": {"keywords": "cat", "lookbackStartTurn": 1},
-    "MemoryKeywordSearchPerformerTool": {"keywords": "cat", "lookbackStartTurn": 1},
-    "SlowButQualityRAG": {"ragTarget": "{chat_user_prompt_last_one}"},
 }
 WITHOUT_ID = {
     "QualityMemory": "",
@@ -56,10 +52,6 @@ WITHOUT_ID = {
     "GetCurrentStateDocument": "",
     "ChatSummaryMemoryGatheringTool": "assistant: Hello Tom.\nuser: What is my cat called?",
     "WriteCurrentSummaryToFileAndReturnIt": "All of What is my cat called?",
-    "ConversationMemory": FIRST,
-    "ConversationalKeywordSearchPerformerTool": FIRST,
-    "MemoryKeywordSearchPerformerTool": FIRST,
-    "SlowButQualityRAG": "What is my cat called?",
 }
 SENTENCES = {
     "RecentMemory": NO_MEMORIES,
@@ -70,7 +62,7 @@ SENTENCES = {
     "GetCurrentMemoryFromFile": NO_MEMORIES,
     "ChatSummaryMemoryGatheringTool": NO_MEMORIES,
 }
-WRITERS = {"QualityMemory", "chatSummarySummarizer", "WriteCurrentSummaryToFileAndReturnIt", "SlowButQualityRAG"}
+WRITERS = {"QualityMemory", "chatSummarySummarizer", "WriteCurrentSummaryToFileAndReturnIt"}
 READERS = sorted(NODES.keys() - WRITERS)
 
 
@@ -84,7 +76,7 @@ def test_the_table_names_every_node_and_key() -> None:
     page = (ROOT / "docs" / "discussions" / "nodes.md").read_text(encoding="utf-8")
     table = page.split("## All of them")[1].split("## ")[0]
     rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|", table, re.MULTILINE))
-    types = {name: type for name, type in NODE_TYPES.items() if ".memory_" in type.function.__module__}
+    types = {name: type for name, type in NODE_TYPES.items() if type.function.__module__.endswith("memory_nodes")}
     assert rows.keys() == types.keys() == NODES.keys()
     for name, type in types.items():
         own = set(type.keys) - set(COUNT_KEYS)
@@ -225,7 +217,6 @@ def test_what_a_node_gives_fits_into_its_tokens(
         ("chatSummarySummarizer", "minMemoriesPerSummary", None, ""),
         ("chatSummarySummarizer", "loopIfMemoriesExceed", "x", "loopIfMemoriesExceed must be a whole number"),
         ("chatSummarySummarizer", "loopIfMemoriesExceed", 0, "loopIfMemoriesExceed must be 1 or more"),
-        ("SlowButQualityRAG", "ragType", "Other", "ragType must be"),
         ("GetCurrentStateDocument", "acrossDiscussions", 3, "acrossDiscussions must be true or false"),
         ("QualityMemory", "force", "x", "force must be true or false"),
     ],

@@ -1,0 +1,460 @@
+"""Chunks: how a discussion is cut, how a chunk reads, and which chunks are to be made.
+
+That is derived from the log, the memories and the leases. Bounds that were written down once never move: neither other
+settings nor other messages change them. Only what is in no chunk yet is cut.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Final, NamedTuple
+
+from eunoe.apps.discussion.model import (
+    NOTHING,
+    Chunk,
+    LogMessage,
+    all_atoms,
+    chunk_of,
+    is_in_force,
+    is_made,
+    own_source,
+)
+from eunoe.apps.discussion.settings import ChunkSettings
+from eunoe.memory import Memory
+from eunoe.model.arguments import utc_now
+from eunoe.model.atom import Atom
+from eunoe.model.result import LeaseStatus
+from eunoe.model.scope import Scope
+from eunoe.model.turn import SILENT_ROLES
+from eunoe.text.normalize import fingerprint, neutralize
+
+_TOKENS_PER_WORD: Final = 1.35
+_CHARACTERS_PER_TOKEN: Final = 3.5
+_MARGIN: Final = 1.10
+"""Estimates are a little too high rather than too low."""
+_INDENT: Final = "  "
+"""Before each further line of a message, so that no line in it passes for another message."""
+_LEAST_MESSAGES: Final = 3
+"""A discussion with fewer has nothing to sum up."""
+_TRIES_IN_PLACE: Final = 1
+"""A chunk that failed more often is tried behind the others, so that no few of them hold up all that come later."""
+_IMPORTED: Final = -1
+"""Owns the messages that imported memories were made from."""
+
+
+class _Size(NamedTuple):
+    """How large some text is. Sizes add up, so that a message more costs no second look at those before it."""
+
+    words: int = 0
+    characters: int = 0
+
+    def plus(self, text: str) -> _Size:
+        return _Size(self.words + len(text.split()), self.characters + len(text))
+
+    def tokens(self, factor: float) -> int:
+        most = max(self.words * _TOKENS_PER_WORD, self.characters / _CHARACTERS_PER_TOKEN)
+        return int(most * _MARGIN * factor)
+
+
+def estimate_tokens(text: str, factor: float = 1.0) -> int:
+    """Estimate how many tokens a text has for a language model.
+
+    >>> estimate_tokens("I moved to Rome in May.")
+    8
+    """
+    return _Size().plus(text).tokens(factor)
+
+
+def has_words(message: LogMessage) -> bool:
+    """Whether creators read a message: not if it is the system's, or an image or a tool call without text."""
+    return message.role.lower() not in SILENT_ROLES and bool(message.text.strip())
+
+
+def cut(
+    messages: Iterable[LogMessage], settings: ChunkSettings, factor: float = 1.0
+) -> tuple[list[list[LogMessage]], list[LogMessage]]:
+    """Cut messages into chunks from the oldest on; return the chunks, and what is left because it is below the sizes.
+
+    A chunk ends with the message that reaches a size. A message that would make it larger than its tokens begins the
+    next one; one that is larger by itself is a chunk of its own.
+    """
+    chunks: list[list[LogMessage]] = []
+    chunk: list[LogMessage] = []
+    size = _Size()
+    for message in messages:
+        longer = size.plus(message.text)
+        if chunk and longer.tokens(factor) > settings.tokens:
+            chunks.append(chunk)
+            chunk, longer = [], _Size().plus(message.text)
+        chunk.append(message)
+        size = longer
+        if size.tokens(factor) >= settings.tokens or len(chunk) >= settings.messages:
+            chunks.append(chunk)
+            chunk, size = [], _Size()
+    return chunks, chunk
+
+
+def digest(messages: Iterable[LogMessage]) -> str:
+    """A fingerprint of who said what."""
+    return fingerprint(*(part for each in messages for part in (each.role, each.speaker, each.text))).hex()
+
+
+def chunk_text(messages: Sequence[LogMessage]) -> str:
+    """The words of messages, each with its speaker and its time.
+
+    >>> print(chunk_text([LogMessage(id="m1", role="user", text="Hello!", speaker="Anna")]))
+    Anna: Hello!
+    """
+    return "\n".join(map(message_text, messages))
+
+
+def message_text(message: LogMessage) -> str:
+    """The words of one message, with its speaker and its time."""
+    words, name = neutralize(message.text).strip(), " ".join(neutralize(message.name).split())
+    stamp = f"[{message.time.astimezone(UTC):%Y-%m-%d %H:%M}] " if message.time else ""
+    return f"{stamp}{name}: {words}".replace("\n", f"\n{_INDENT}")
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRecord:
+    """A chunk that was made, and the atoms it became."""
+
+    chunk: Chunk
+    atoms: tuple[Atom, ...]
+
+    @property
+    def recorded(self) -> datetime:
+        return max(map(_recorded, self.atoms))
+
+    @property
+    def source(self) -> set[str]:
+        """The messages that its memories were made from."""
+        return {id for atom in self.atoms for id in own_source(atom)}
+
+
+class Records(NamedTuple):
+    """What the memories of one kind say about chunks: which were made, from what, and what no longer holds."""
+
+    made: list[ChunkRecord]
+    expired_by: Mapping[str, frozenset[str]]
+    """By the id of a memory: the ids of those that stand in its place, and of those that stand in theirs."""
+    leftovers: list[str]
+    """Ids of atoms that hold although others were made in their place."""
+
+    def revivable(self, record: ChunkRecord) -> list[str]:
+        """Ids of what expired because of this chunk's memories alone, and holds again if they are made anew."""
+        own = {atom.id for atom in record.atoms}
+        return sorted(id for id, successors in self.expired_by.items() if successors <= own)
+
+
+def read_records(memory: Memory, scope: Scope, kind: str) -> Records:
+    """Read the atoms of a kind. One that has expired still says that its chunk was made, if another stands for it."""
+    now = utc_now()
+    atoms = [each for each in all_atoms(memory, scope, kind, NOTHING) if kind in (each.label, _kind_of(each))]
+    by_id, standing = {atom.id: atom for atom in atoms}, dict[str, Atom]()
+    expired_by: dict[str, frozenset[str]] = {}
+    superseded: set[str] = set()
+
+    def note(id: str, successors: Iterable[str]) -> None:
+        """Note what stands in the place of a memory, and what stands in the place of that."""
+        known = frozenset(successors).union(*(expired_by.get(each, ()) for each in successors))
+        if known:
+            expired_by[id] = expired_by.get(id, frozenset()) | known
+
+    # What stands for another one comes after it.
+    for atom in sorted(atoms, key=lambda each: (each.metadata.get("place", 0.0), _recorded(each)), reverse=True):
+        successors = [id for id in atom.metadata.get("superseded_by", ()) if _is_older(standing.get(id), atom)]
+        note(atom.id, successors)
+        superseded.update([atom.id] * bool(successors))
+        if is_made(atom, now) or atom.id in expired_by:
+            standing[atom.id] = atom
+            for id in atom.metadata.get("supersedes", ()):
+                if _is_older(by_id.get(id), atom):
+                    note(id, [atom.id])
+                if id in expired_by:
+                    superseded.add(id)
+    # Of each chunk the atoms that were made last count.
+    chunks, current, outdated = dict[str, Chunk](), dict[str, list[Atom]](), set[str]()
+    for atom in sorted(standing.values(), key=_recorded, reverse=True):
+        if chunk := chunk_of(atom):
+            if chunks.setdefault(chunk.name, chunk) == chunk:
+                current.setdefault(chunk.name, []).append(atom)
+            else:
+                outdated.add(atom.id)
+    leftovers = [id for id, atom in standing.items() if is_in_force(atom, now) and id in outdated | superseded]
+    return Records([ChunkRecord(chunks[name], tuple(group)) for name, group in current.items()], expired_by, leftovers)
+
+
+def _kind_of(atom: Atom) -> str:
+    return str(atom.metadata["chunk"]["kind"]) if atom.label == NOTHING else ""
+
+
+def _is_older(atom: Atom | None, other: Atom) -> bool:
+    """Whether an atom is there and was as it is when the other one was made."""
+    return atom is not None and _recorded(atom) < _recorded(other)
+
+
+def _recorded(atom: Atom) -> datetime:
+    return atom.recorded or utc_now()
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkWork:
+    """A chunk that is to be made."""
+
+    chunk: Chunk
+    messages: tuple[LogMessage, ...]
+    record: ChunkRecord | None = None
+    """What was made from it before."""
+
+
+@dataclass(slots=True)
+class FormerChunk:
+    """A chunk in whose place others stand. Its memories end when each of its messages is in one of theirs."""
+
+    record: ChunkRecord
+    start: int
+    end: int
+    uncovered: set[str] = field(default_factory=set)
+    """Ids of its messages that are in no other memory yet."""
+
+
+@dataclass(slots=True)
+class ChunkPlan:
+    """What is to be done for one kind of memory."""
+
+    work: list[ChunkWork] = field(default_factory=list)
+    empty: list[ChunkRecord] = field(default_factory=list)
+    """Chunks without any message left."""
+    former: list[FormerChunk] = field(default_factory=list)
+    orphan_leases: list[str] = field(default_factory=list)
+    waiting: int = 0
+    """Messages that wait until there are enough for a chunk."""
+
+
+@dataclass(slots=True)
+class _Span:
+    """Where a chunk stands in the sequence."""
+
+    chunk: Chunk
+    start: int
+    end: int
+    record: ChunkRecord | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """How what is in no chunk yet is cut."""
+
+    settings: ChunkSettings
+    factor: float = 1.0
+    lookback: int = 0
+    force: bool = False
+    is_on: bool = True
+    """Whether new chunks are made at all; those that were made are kept up to date in any case."""
+    edition: int = 0
+    """That of new chunks."""
+    least_edition: int = 0
+    """Chunks of earlier editions are to be replaced."""
+
+
+def plan_chunks(
+    kind: str,
+    sequence: Sequence[LogMessage],
+    records: Records,
+    leases: Sequence[LeaseStatus],
+    cutting: Cutting,
+    imported: Chunk | None = None,
+) -> ChunkPlan:
+    """Find what is to be made. `sequence` are all messages, retracted ones too, since bounds may name them.
+
+    Messages up to the end of `imported` are in imported memories.
+    """
+    return _Planner(kind, sequence, cutting).plan(records, leases, imported)
+
+
+class _Planner:
+    def __init__(self, kind: str, sequence: Sequence[LogMessage], cutting: Cutting) -> None:
+        self._kind = kind
+        self._sequence = sequence
+        self._cutting = cutting
+        self._places = {message.id: place for place, message in enumerate(sequence)}
+        self._owners: list[int | None] = [None] * len(sequence)
+        """By place: the number of the span that covers it."""
+        self._spans: list[_Span] = []
+        self._former: list[FormerChunk] = []
+        last = [place for place, message in enumerate(sequence) if _is_turn(message)]
+        self._limit = len(sequence)
+        """The place from which on messages are left out, since they may still change."""
+        if cutting.lookback > 0:
+            self._limit = last[-cutting.lookback] if cutting.lookback <= len(last) else 0
+
+    def plan(self, records: Records, leases: Sequence[LeaseStatus], imported: Chunk | None) -> ChunkPlan:
+        plan, tried = ChunkPlan(former=self._former), {lease.name: lease.attempts for lease in leases}
+        for record in sorted(records.made, key=lambda each: (each.chunk.edition, each.recorded), reverse=True):
+            if not self._add_record(record):
+                plan.empty.append(record)
+        plan.orphan_leases = [lease.name for lease in leases if not self._add_lease(lease) and not lease.is_held]
+        if imported and imported.last:
+            first = min((span.start for span in self._spans), default=len(self._sequence))
+            for place in range(self._places.get(imported.last, first - 1) + 1):
+                if self._owners[place] is None:
+                    self._owners[place] = _IMPORTED
+        for number in sorted(range(len(self._spans)), key=lambda each: self._spans[each].start):
+            self._extend(number)
+        for span in self._spans:
+            self._review(span, plan)
+        self._cut_rest(plan, imported)
+        for former in self._former:
+            former.uncovered = {self._sequence[place].id for place in self._uncovered(former)}
+        plan.work.sort(key=lambda work: (max(_TRIES_IN_PLACE, tried.get(work.chunk.name, 0)), work.chunk.place))
+        return plan
+
+    def _add_record(self, record: ChunkRecord) -> bool:
+        """Take in a chunk that was made; False if its messages are gone."""
+        chunk = record.chunk
+        bounds = [self._places[id] for id in (chunk.first, chunk.last) if id in self._places]
+        if len(bounds) < 2:  # the message at a bound was forgotten: what is left of the chunk tells where it stood
+            bounds += [self._places[id] for id in record.source if id in self._places]
+        if not bounds:
+            return False
+        start, end = min(bounds), max(bounds)
+        if chunk.edition < self._cutting.least_edition or not self._add(_Span(chunk, start, end, record)):
+            self._former.append(FormerChunk(record, start, end))
+        return True
+
+    def _add(self, span: _Span) -> bool:
+        """Take a chunk into the series, unless some of its messages are in a chunk that is there already."""
+        if any(owner is not None for owner in self._owners[span.start : span.end + 1]):
+            return False
+        self._owners[span.start : span.end + 1] = [len(self._spans)] * (span.end + 1 - span.start)
+        self._spans.append(span)
+        return True
+
+    def _add_lease(self, lease: LeaseStatus) -> bool:
+        """Take the bounds of a chunk that somebody works on, or that failed. False if it is of no use any more."""
+        chunk = Chunk(**lease.data)
+        if chunk.first not in self._places or chunk.last not in self._places:
+            return False
+        if chunk.edition < self._cutting.least_edition:
+            return False
+        owner = self._owners[self._places[chunk.first]]
+        if owner is not None and self._spans[owner].chunk.name == chunk.name:
+            return True
+        start, end = sorted((self._places[chunk.first], self._places[chunk.last]))
+        return self._add(_Span(chunk, start, end))
+
+    def _extend(self, number: int) -> None:
+        """Let a chunk whose last messages were retracted take in those that came in their place."""
+        span = self._spans[number]
+        room, place = 0, span.end
+        while place >= span.start and not self._is_read(place):
+            room += self._sequence[place].is_retracted
+            place -= 1
+        place = span.end + 1
+        while room and place < self._limit and self._owners[place] is None:
+            self._owners[place] = number
+            span.end = place
+            room -= self._is_read(place)
+            place += 1
+
+    def _review(self, span: _Span, plan: ChunkPlan) -> None:
+        """See whether a chunk is to be made, made anew, or has nothing left."""
+        messages = [self._sequence[place] for place in range(span.start, span.end + 1) if self._is_read(place)]
+        if not messages:
+            if span.record:
+                plan.empty.append(span.record)
+            else:
+                plan.orphan_leases.append(span.chunk.name)
+            return
+        found = digest(messages)
+        if span.record is None and not self._cutting.is_on:
+            return
+        if span.record is None or span.chunk.digest != found:
+            plan.work.append(ChunkWork(self._with_bounds(span, messages, found), tuple(messages), span.record))
+
+    def _with_bounds(self, span: _Span, messages: Sequence[LogMessage], found: str) -> Chunk:
+        """The chunk with bounds that are there: a first message that is retracted still names it."""
+        first = span.chunk.first if span.chunk.first in self._places else messages[0].id
+        is_last_read = span.chunk.last in self._places and self._places[span.chunk.last] == span.end
+        last = span.chunk.last if is_last_read and self._is_read(span.end) else messages[-1].id
+        return replace(span.chunk, first=first, last=last, digest=found)
+
+    def _cut_rest(self, plan: ChunkPlan, imported: Chunk | None) -> None:
+        """Cut what is in no chunk: between chunks all of it, at the end what reaches the sizes. What is in a memory
+        already is so again in any case."""
+        last_owned = max((span.end for span in self._spans), default=-1)
+        for run in self._free_runs():
+            due, rest = cut((self._sequence[place] for place in run), self._cutting.settings, self._cutting.factor)
+            if run[-1] > last_owned and not self._cutting.force:
+                due, waiting = self._split_tail(due, rest)
+                plan.waiting += waiting
+            elif rest:
+                due.append(rest)
+            places = self._new_places([self._places[part[0].id] for part in due], imported)
+            for part, place in zip(due, places, strict=True):
+                chunk = Chunk(self._kind, place, part[0].id, part[-1].id, digest(part), self._cutting.edition)
+                plan.work.append(ChunkWork(chunk, tuple(part)))
+
+    def _split_tail(self, parts: list[list[LogMessage]], rest: list[LogMessage]) -> tuple[list[list[LogMessage]], int]:
+        """The parts at the end of the chat that are due, and how many messages wait."""
+        has_enough = sum(map(_is_turn, self._sequence)) >= _LEAST_MESSAGES
+        former_end, due, waiting = self._former_end(), [], 0
+        for part in [*parts, *([rest] if rest else [])]:
+            is_due = (has_enough and part is not rest) or self._places[part[0].id] <= former_end
+            due += [part] if is_due else []
+            waiting += 0 if is_due else len(part)
+        return due, waiting
+
+    def _free_runs(self) -> Iterator[list[int]]:
+        """Places of messages that are in no chunk, those without a chunk between them together."""
+        owned_before, keys = 0, []
+        for owner in self._owners:
+            owned_before += owner is not None
+            keys.append(owned_before)
+        limit = max(self._limit if self._cutting.is_on else 0, self._former_end() + 1)
+        free = [place for place in range(limit) if self._owners[place] is None and self._is_read(place)]
+        for _, run in groupby(free, key=lambda place: keys[place]):
+            yield list(run)
+
+    def _former_end(self) -> int:
+        return max((former.end for former in self._former), default=-1)
+
+    def _uncovered(self, former: FormerChunk) -> Iterator[int]:
+        """Places of the messages of a chunk that are in no memory that stands in its place."""
+        for place in range(former.start, former.end + 1):
+            owner = self._owners[place]
+            is_made = owner is not None and (owner == _IMPORTED or self._spans[owner].record is not None)
+            if self._is_read(place) and not is_made:
+                yield place
+
+    def _new_places(self, starts: Sequence[int], imported: Chunk | None) -> list[float]:
+        """Numbers by which new chunks stand where they belong: behind all others, or between their neighbours."""
+        neighbours = [(span.start, span.chunk.place) for span in self._spans]
+        neighbours = sorted([*neighbours, *((each.start, each.record.chunk.place) for each in self._former)])
+        gaps = (bisect_right(neighbours, start, key=lambda each: each[0]) for start in starts)
+        lowest = [imported.place] if imported else []
+        places: list[float] = []
+        for gap, group in groupby(gaps):
+            count = len(list(group))
+            if gap == len(neighbours):
+                low = max([*lowest, *(place for _, place in neighbours)], default=0.0)
+                high = low + count + 1
+            else:
+                high = neighbours[gap][1]
+                low = neighbours[gap - 1][1] if gap else max(lowest, default=high - 1.0)
+            places += [low + (high - low) * number / (count + 1) for number in range(1, count + 1)]
+        return places
+
+    def _is_read(self, place: int) -> bool:
+        message = self._sequence[place]
+        return not message.is_retracted and has_words(message)
+
+
+def _is_turn(message: LogMessage) -> bool:
+    """Whether it counts among the last turns: not if it is retracted or the system's."""
+    return not message.is_retracted and message.role.lower() not in SILENT_ROLES

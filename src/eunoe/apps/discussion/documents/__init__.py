@@ -1,1 +1,0 @@
-"""Documents of a discussion: the rolling summary, condensed memories, the state document."""

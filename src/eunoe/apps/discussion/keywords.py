@@ -1,0 +1,330 @@
+"""Keyword search: keyword memories that have any of some keywords, best first.
+
+A small index in memory is made of a discussion's keyword memories, until they change: which rows have a term, how
+often in which field. Rows are ranked by BM25 with a weight for each field; a keyword of several words counts as a
+phrase too.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import exp, log1p
+from typing import Any, Final, Literal, NamedTuple
+
+from eunoe.apps.discussion.model import KEYWORD_MEMORY, KeywordMemory, keyword_memories
+from eunoe.apps.discussion.scope import discussion_key
+from eunoe.apps.discussion.texts import RULE, escape_memory
+from eunoe.errors import EmbedderError, InputError
+from eunoe.memory import Memory
+from eunoe.model.arguments import check_count, check_flag, show, utc_now
+from eunoe.model.scope import Scope
+from eunoe.text.analyzer import character_pairs, split_token, stem, terms_of_each
+from eunoe.text.languages import ENGLISH, detect_language, is_stop_word
+from eunoe.text.normalize import fold
+
+SearchMode = Literal["keyword", "semantic", "hybrid"]
+SEARCH_MODES: Final[tuple[SearchMode, ...]] = ("keyword", "semantic", "hybrid")
+FIELDS: Final = ("title", "summary", "entities", "key_phrases", "text")
+EQUAL_WEIGHTS: Final = (1.0,) * len(FIELDS)
+DEFAULT_LIMIT: Final = 5
+MAX_KEYWORDS: Final = 60
+_SUMMARY: Final = FIELDS.index("summary")
+_TEXT: Final = FIELDS.index("text")
+_MAX_WEIGHT: Final = 1e6
+_CANDIDATES: Final = 50
+"""So many of each list are fused or expanded, at the least."""
+_RRF_K: Final = 60
+_SEED_MEMORIES: Final = 10
+"""The entities of so many of the best are followed."""
+_RECENT_FACTOR: Final = 2.5
+"""What a memory of today counts beside one that is years old."""
+_DECAY_PER_DAY: Final = 0.01
+_SECONDS_PER_DAY: Final = 86_400
+_SATURATION: Final = 1.2
+"""k1 of BM25: how soon a word that is repeated counts no more."""
+_LENGTH_SHARE: Final = 0.75
+"""b of BM25: how much a long row counts less."""
+_WORDS_SHARE: Final = 0.5
+"""What all words of a keyword count together beside the keyword as a phrase."""
+_SEPARATOR: Final = re.compile("[;\uff1b]")
+"""A semicolon, also as Chinese and Japanese keyboards write it."""
+_HYPHEN: Final = re.compile("[-\u2010\u2011]")
+_LOGGER: Final = logging.getLogger("eunoe")
+
+Forms = frozenset[str]
+"""The terms that count as one word: its stems in several languages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeywordQuery:
+    """What is searched for, and how."""
+
+    keywords: str
+    limit: int = 0
+    """At most so many; 0 for the default."""
+    weights: Sequence[float] = EQUAL_WEIGHTS
+    use_recency: bool = False
+    mode: SearchMode = "keyword"
+    semantic_query: str = ""
+    """What is compared by meaning; the keywords if it is empty."""
+    use_entity_expansion: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "limit", check_limit(self.limit))
+        if self.mode not in SEARCH_MODES:
+            raise InputError(f"search_mode {show(self.mode)} must be one of {', '.join(SEARCH_MODES)}")
+        check_flag(self.use_recency, "use_recency")
+        check_flag(self.use_entity_expansion, "use_entity_expansion")
+        check_weights(self.weights)
+
+
+class KeywordHit(NamedTuple):
+    """A keyword memory that was found."""
+
+    scope: Scope
+    memory: KeywordMemory
+    text: str
+    """Its summary, escaped."""
+    score: float
+
+
+def check_limit(limit: object) -> int:
+    """How many are wanted at most; 0 means the default."""
+    return check_count(limit, "limit", least=0) or DEFAULT_LIMIT
+
+
+def check_weights(weights: Sequence[float]) -> None:
+    """Raise InputError if these are not five weights, none below zero, none beyond a million, and one above zero."""
+    is_list = isinstance(weights, Sequence) and not isinstance(weights, str | bytes)
+    if not is_list or len(weights) != len(FIELDS) or not all(map(_is_weight, weights)) or not any(weights):
+        raise InputError(
+            f"weights: {show(weights)} must be {len(FIELDS)} numbers, one each for {', '.join(FIELDS)}: "
+            f"from 0 to {_MAX_WEIGHT:,.0f}, and not all of them 0"
+        )
+
+
+def _is_weight(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MAX_WEIGHT
+
+
+def split_keywords(text: str) -> list[str]:
+    """Split keywords at semicolons. No sign in them means anything; blanks and repeated ones are left out.
+
+    >>> split_keywords('Rome; "well-known" ;; ROME; NOT')
+    ['Rome', '"well known"', 'NOT']
+    """
+    if not isinstance(text, str):
+        raise InputError(f"keywords must be a text with ';' between them, not {type(text).__name__}")
+    parts = (" ".join(part.split()) for part in _SEPARATOR.split(_HYPHEN.sub(" ", text)))
+    keywords: dict[str, str] = {}
+    for part in filter(None, parts):
+        keywords.setdefault(fold(part), part)
+    if len(keywords) > MAX_KEYWORDS:
+        _LOGGER.warning("keyword search: only the first %d of %d keywords are used", MAX_KEYWORDS, len(keywords))
+    return list(keywords.values())[:MAX_KEYWORDS]
+
+
+class _Row(NamedTuple):
+    """A memory as it is searched."""
+
+    memory: KeywordMemory
+    text: str
+    """Its summary, escaped."""
+    language: int
+    phrases: tuple[str, ...]
+    """For each field its words in order, stemmed, with a blank around each; a line ends each text."""
+    size: int
+
+
+class KeywordRows:
+    """The keyword memories of a discussion, and where their terms stand."""
+
+    def __init__(self, memories: Iterable[KeywordMemory]) -> None:
+        self.rows: list[_Row] = []
+        self.languages = {ENGLISH}
+        self._counts: dict[str, dict[int, list[int]]] = {}
+        """By term and row: how often it stands in each field."""
+        for number, memory in enumerate(memories):
+            # Of the whole text what stands nowhere else; the weight of the summary has the rest.
+            lists = ([memory.title], [memory.summary], memory.entities, memory.key_phrases, memory.topics)
+            language = detect_language(" ".join(text for texts in lists for text in texts))
+            self.languages.add(language)
+            phrases, size = [], 0
+            for field, texts in enumerate(lists):
+                for token in (token for text in texts for token in text.split()):
+                    for term in {*terms_of_each([token], ENGLISH)[0], *terms_of_each([token], language)[0]}:
+                        self._counts.setdefault(term, {}).setdefault(number, [0] * len(FIELDS))[field] += 1
+                    size += 1
+                phrases.append("\n".join(f" {_phrase(text, language)} " for text in texts))
+            text = escape_memory(memory.summary, RULE)
+            self.rows.append(_Row(memory, text, language, tuple(phrases), size))
+        self.places = {row.memory.id: number for number, row in enumerate(self.rows)}
+        usual = max(1.0, sum(row.size for row in self.rows) / max(1, len(self.rows)))
+        self._norms = [_SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * row.size / usual) for row in self.rows]
+
+    def find_word(self, forms: Forms, weights: Sequence[float]) -> dict[int, float]:
+        """What a word counts in each row that has it, before its rarity is known."""
+        found: dict[int, float] = {}
+        for counts in (self._counts.get(form, {}) for form in forms):
+            for number, fields in counts.items():
+                count = sum(map(float.__mul__, weights, map(float, fields)))
+                found[number] = max(count, found.get(number, 0.0))
+        return self._weigh(found)
+
+    def find_phrase(self, text: str, words: Sequence[Forms], weights: Sequence[float]) -> dict[int, float]:
+        """The same for words that stand beside each other."""
+        rows = [set().union(*(self._counts.get(form, {}) for form in forms)) for forms in words]
+        looked_for = {language: f" {_phrase(text, language)} " for language in self.languages}
+        found: dict[int, float] = {}
+        for number in set.intersection(*rows):
+            row = self.rows[number]
+            wanted = looked_for[row.language]
+            found[number] = sum(
+                weight * field.count(wanted) for weight, field in zip(weights, row.phrases, strict=True)
+            )
+        return self._weigh(found)
+
+    def _weigh(self, counts: Mapping[int, float]) -> dict[int, float]:
+        return {number: count / (count + self._norms[number]) for number, count in counts.items() if count}
+
+
+def _phrase(text: str, language: int) -> str:
+    """The words of a text in order as they are compared: stems, and of scripts without spaces each character."""
+    words: list[str] = []
+    for parts in map(split_token, text.split()):
+        words += [stem(word, language) for word in parts.words] or parts.exact_terms[:1]
+        words += [character for run in parts.spaceless_runs for character in fold(run)]
+    return " ".join(words)
+
+
+def _words(keyword: str, languages: Iterable[int]) -> list[Forms]:
+    """The words of a keyword, each once: without those that say nothing, unless there are no others."""
+    words: dict[Forms, bool] = {}
+    for parts in map(split_token, keyword.split()):
+        words |= {frozenset([term]): True for term in parts.exact_terms[:1]}
+        is_code = any(term.isalnum() for term in parts.exact_terms[:1])  # one such as `gpt4` is one word
+        for word in () if is_code else parts.words:
+            is_telling = not any(is_stop_word(word, language) for language in languages)
+            words[frozenset(stem(word, language) for language in languages)] = is_telling
+        words |= {frozenset([pair]): True for run in parts.spaceless_runs for pair in character_pairs(run)}
+    return [forms for forms, is_telling in words.items() if is_telling] or list(words)
+
+
+def _read_rows(memory: Memory, scope: Scope) -> KeywordRows:
+    return KeywordRows(keyword_memories(memory, scope))
+
+
+_Place = tuple[int, int]
+"""The number of a discussion, and that of a row in it."""
+
+
+def search_keyword_memories(memory: Memory, scopes: Sequence[Scope], query: KeywordQuery) -> list[KeywordHit]:
+    """Find keyword memories of some discussions, best first. Nothing is written."""
+    return _Search(memory, scopes, query).hits()
+
+
+class _Search:
+    """One search, in the keyword memories as they are now."""
+
+    def __init__(self, memory: Memory, scopes: Sequence[Scope], query: KeywordQuery) -> None:
+        self._memory = memory
+        self._scopes = scopes
+        self._query = query
+        self._discussions = [memory.view(scope, "keyword_rows", partial(_read_rows, memory, scope)) for scope in scopes]
+        self._languages = set[int]().union(*(each.languages for each in self._discussions))
+        self._size = sum(len(each.rows) for each in self._discussions)
+        # The summary is a part of the whole text too.
+        self._weights = [float(weight) for weight in query.weights]
+        self._weights[_SUMMARY] += self._weights[_TEXT]
+
+    def hits(self) -> list[KeywordHit]:
+        keywords, limit = split_keywords(self._query.keywords), self._query.limit
+        ranked = self._rank(keywords)
+        best = ranked[:limit]
+        if self._query.use_entity_expansion:
+            known = {place for place, _ in best}
+            others = [each for each in self._find(self._seeds(ranked, keywords)) if each[0] not in known]
+            reserved = min(max(1, limit // 3), len(others), limit - 1)
+            best = [*best[: limit - reserved], *others][:limit]
+        rows = ((number, self._discussions[number].rows[row], score) for (number, row), score in best)
+        return [KeywordHit(self._scopes[number], row.memory, row.text, score) for number, row, score in rows]
+
+    def _rank(self, keywords: Sequence[str]) -> list[tuple[_Place, float]]:
+        """By the mode of the query."""
+        question = self._query.semantic_query.strip() or " ".join(split_keywords(self._query.keywords))
+        if self._query.mode == "keyword":
+            return self._find(keywords)
+        if (near := self._near(question)) is None:
+            return self._find(keywords or [question])
+        scores = dict(near)
+        if self._query.mode == "hybrid":  # reciprocal rank fusion
+            scores = {}
+            for ranked in (self._find(keywords, is_weighed=False)[: self._candidates], near):
+                for rank, (place, _) in enumerate(ranked, 1):
+                    scores[place] = scores.get(place, 0.0) + 1 / (_RRF_K + rank)
+        return self._sorted(scores, self._query.use_recency)
+
+    @property
+    def _candidates(self) -> int:
+        return max(_CANDIDATES, 2 * self._query.limit)
+
+    def _find(self, keywords: Iterable[str], is_weighed: bool = True) -> list[tuple[_Place, float]]:
+        """The rows that have any of the keywords."""
+        scores: dict[_Place, float] = {}
+        for keyword in keywords:
+            words = _words(keyword, self._languages)
+            if len(words) == 1 and len(keyword.split()) == 1:
+                self._add(scores, [each.find_word(words[0], self._weights) for each in self._discussions], 1.0)
+            elif words:
+                self._add(scores, [each.find_phrase(keyword, words, self._weights) for each in self._discussions], 1.0)
+                for forms in words:
+                    found = [each.find_word(forms, self._weights) for each in self._discussions]
+                    self._add(scores, found, _WORDS_SHARE / len(words))
+        return self._sorted(scores, self._query.use_recency and is_weighed)
+
+    def _add(self, scores: dict[_Place, float], found: Sequence[Mapping[int, float]], share: float) -> None:
+        """Add what one word or phrase counts; what few have counts more."""
+        holding = sum(map(len, found))
+        factor = share * (_SATURATION + 1) * log1p((self._size - holding + 0.5) / (holding + 0.5))
+        for number, rows in enumerate(found):
+            for row, value in rows.items():
+                scores[number, row] = scores.get((number, row), 0.0) + factor * value
+
+    def _near(self, question: str) -> list[tuple[_Place, float]] | None:
+        """What is close in meaning, best first; None if that cannot be said."""
+        if not question:
+            return []
+        if self._memory.embedder is None:
+            return None
+        how: Any = {"kinds": ["fact"], "labels": [KEYWORD_MEMORY], "recipe": "dense", "exact": True}
+        try:
+            found = self._memory.recall(list(self._scopes), question, limit=self._candidates, **how)
+        except EmbedderError as error:
+            _LOGGER.warning("keyword search: no vectors (%s), so that only words count", type(error).__name__)
+            return None
+        numbers = {discussion_key(scope): number for number, scope in enumerate(self._scopes)}
+        near = ((numbers.get(discussion_key(hit.scope)), hit) for hit in found)
+        places = ((n, self._discussions[n].places.get(hit.id), hit.score) for n, hit in near if n is not None)
+        return [((number, row), score) for number, row, score in places if row is not None]
+
+    def _sorted(self, scores: Mapping[_Place, float], by_recency: bool) -> list[tuple[_Place, float]]:
+        """Best first, of equals the later one; memories may count for their age: 2.5 today, 1.55 after a hundred days,
+        in the end 1."""
+        now, weighed = utc_now().timestamp(), dict(scores)
+        for number, row in scores if by_recency else ():
+            moment = self._discussions[number].rows[row].memory.moment
+            days = max(0.0, now - (moment.timestamp() if moment else 0.0)) / _SECONDS_PER_DAY
+            weighed[number, row] *= 1 + (_RECENT_FACTOR - 1) * exp(-_DECAY_PER_DAY * days)
+        return sorted(weighed.items(), key=lambda each: (each[1], each[0]), reverse=True)
+
+    def _seeds(self, ranked: Sequence[tuple[_Place, float]], keywords: Iterable[str]) -> list[str]:
+        """The entities of the best that were not searched for."""
+        known = set(map(fold, keywords))
+        best = (self._discussions[number].rows[row].memory for (number, row), _ in ranked[:_SEED_MEMORIES])
+        entities = (" ".join(entity.split()) for memory in best for entity in memory.entities)
+        seeds = {folded: entity for entity in entities if (folded := fold(entity)) and folded not in known}
+        return list(seeds.values())[:MAX_KEYWORDS]

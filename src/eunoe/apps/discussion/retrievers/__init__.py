@@ -1,1 +1,0 @@
-"""Retrievers: what reads a discussion's memories; none of them writes."""
