@@ -585,7 +585,7 @@ class Engine:
         return self.store.backup(target, progress)
 
     def admin_reembed(self, model: Any, progress: Progress | None) -> int:
-        if model is None or self.embedder.replaces_with(model):
+        if model is None:
             return self.pending.make_all(progress)
         made = self.embedder.change_model(model, progress)
         self.pending.note_model_change()
@@ -617,7 +617,6 @@ class Engine:
             self._save_counts()
         with self.store.reading():
             status = read_status(self.store, bounds, self.embedder.name, self.models.names)
-        status = changed(status, reembedding=self.embedder.reembedding(status.vectors))
         if bounds.scopes:  # what follows tells about all others too
             return status
         return changed(

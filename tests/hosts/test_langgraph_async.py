@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
 
 import pytest
-from langgraph.store.base import GetOp, InvalidNamespaceError, PutOp, SearchOp
+from langgraph.store.base import InvalidNamespaceError, PutOp
 
 from eunoe.errors import InputError
-from eunoe.hosts.langgraph import AsyncEunoeStore, EunoeStore, vectors
+from eunoe.hosts.langgraph import AsyncEunoeStore, EunoeStore
 from eunoe.memory import AsyncMemory
 
 NS = ("users", "anna")
@@ -147,44 +146,6 @@ def test_the_loop_goes_on_while_the_store_waits(memory):
     assert asyncio.run(work()) is None
 
 
-class Watched(Mapping):
-    """A value that notes which threads read it."""
-
-    def __init__(self):
-        self.threads = set()
-
-    def __getitem__(self, key):
-        self.threads.add(threading.current_thread())
-        return "green tea"
-
-    def __iter__(self):
-        self.threads.add(threading.current_thread())
-        return iter(["text"])
-
-    def __len__(self):
-        return 1
-
-
-@pytest.mark.parametrize("index", [None, {"dims": 2, "embed": lambda texts: [[1.0, 0.0] for _ in texts]}])
-def test_values_are_copied_and_read_beside_the_loop(path, index, monkeypatch):
-    value, text_at = Watched(), vectors.get_text_at_path
-
-    def watched_text(*arguments):
-        value.threads.add(threading.current_thread())
-        return text_at(*arguments)
-
-    monkeypatch.setattr(vectors, "get_text_at_path", watched_text)
-
-    async def work(store):
-        await store.aput(NS, "a", value)
-        return (await store.aget(NS, "a")).value, threading.current_thread()
-
-    stored, loop_thread = run(path, work, index=index)
-    assert stored == {"text": "green tea"}
-    assert value.threads
-    assert loop_thread not in value.threads
-
-
 def test_what_is_changed_after_a_put_stays_as_it_was_put(path):
     async def work(store):
         value = {"tags": ["tea"]}
@@ -193,12 +154,3 @@ def test_what_is_changed_after_a_put_stays_as_it_was_put(path):
         return (await store.aget(NS, "a")).value
 
     assert run(path, work) == {"tags": ["tea"]}
-
-
-def test_a_batch_is_awaited_as_a_whole(path):
-    async def work(store):
-        await store.abatch([PutOp(NS, "a", {"n": 1})])
-        found = await store.abatch([PutOp(NS, "a", None), GetOp(NS, "a"), SearchOp(NS)])
-        return found[1].value, len(found[2]), await store.aget(NS, "a")
-
-    assert run(path, work) == ({"n": 1}, 1, None)

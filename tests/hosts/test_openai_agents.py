@@ -165,17 +165,6 @@ def test_pops_at_once_give_each_item_once(tmp_path: Path) -> None:
         asyncio.run(run(one, two))
 
 
-def test_clearing_while_others_pop(memory: eunoe.Memory) -> None:
-    async def run() -> None:
-        session = EunoeSession("s1", memory, SCOPE)
-        await session.add_items([{"role": "user", "content": str(number)} for number in range(20)])
-        steps = [session.pop_item, session.clear_session] * 4
-        await asyncio.gather(*(step() for step in steps))
-        assert await session.get_items() == []
-
-    asyncio.run(run())
-
-
 def test_half_an_emoji_is_replaced(memory: eunoe.Memory) -> None:
     async def run() -> None:
         session = EunoeSession("s1", memory, SCOPE)
@@ -194,18 +183,6 @@ def test_what_is_no_item_is_refused(memory: eunoe.Memory, item: Any) -> None:
         asyncio.run(session.add_items([item]))
     with pytest.raises(InputError, match="JSON"):
         asyncio.run(session.add_items([{"role": "user", "content": object()}]))
-
-
-@pytest.mark.parametrize(
-    "item", [{"type": None, "id": "x"}, {"role": 5, "content": "x"}, {"role": "user", "content": 7}]
-)
-def test_items_of_odd_shape_come_back(memory: eunoe.Memory, item: Any) -> None:
-    async def run() -> None:
-        session = EunoeSession("s1", memory, SCOPE)
-        await session.add_items([item])
-        assert await session.get_items() == [item]
-
-    asyncio.run(run())
 
 
 def test_a_scope_that_names_a_session_is_refused(memory: eunoe.Memory) -> None:

@@ -65,7 +65,7 @@ def test_gaps_are_closed_and_change_nothing() -> None:
     assert graph.words.size < 400 * 4
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.tuples(

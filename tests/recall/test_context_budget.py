@@ -21,7 +21,7 @@ HERE = "agent=cook/session=s1/user=anna"
 NOW = "2025-01-02T12:00"
 FORMATS = ("xml", "markdown", "json", "messages")
 RULE = "Always answer me in German, and never suggest walnuts."
-THINGS = (
+THINGS = [
     "oven",
     "piano",
     "kayak",
@@ -34,7 +34,7 @@ THINGS = (
     "rudder",
     "lathe",
     "sextant",
-)
+]
 
 
 def dated_line(month, day, thing):
@@ -81,12 +81,9 @@ def test_what_was_left_out_of_a_summary_is_marked_where_it_stood(anna):
     "rule",
     [
         "Always answer me in German.",
-        "Please never call me before nine.",
         "From now on, use metric units.",
         "Call me Annie.",
         "Anna wants answers in German only.",
-        "Anna asked to be addressed formally.",
-        "The assistant should never mention her weight.",
         "Antworte bitte immer auf Deutsch.",
     ],
 )

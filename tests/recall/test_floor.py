@@ -10,7 +10,7 @@ from eunoe.recall.recipes import RECIPES
 from eunoe.recall.search import floor_shift, shift
 
 HERE = "user=anna"
-THINGS = (
+THINGS = [
     "oven",
     "piano",
     "kayak",
@@ -23,7 +23,7 @@ THINGS = (
     "rudder",
     "lathe",
     "sextant",
-)
+]
 
 
 def shift_of(turns, question, scopes=1):

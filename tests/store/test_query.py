@@ -92,7 +92,6 @@ class Stock:
             "pending": lambda value: record.pending or not value,
             "unabsorbed": lambda value: (record.stream, record.id) not in self.absorbed or not value,
             "without_graph": lambda value: record.seq not in self.graphs or not value,
-            "with_vector": lambda value: value == self.model and record.seq in self.embedded,
             "without_vector": lambda value: value != self.model or record.seq not in self.embedded,
         }
         assert {*checks, "order", "limit", "offset", "skip_damaged"} == set(ItemQuery._fields)
@@ -166,7 +165,6 @@ QUERIES = st.builds(
     pending=st.booleans(),
     unabsorbed=st.booleans(),
     without_graph=st.booleans(),
-    with_vector=optional(st.sampled_from([1, -1])),
     without_vector=optional(st.sampled_from([1, -1])),
     order=st.sampled_from(["seq", "newest", "latest", "position"]),
     limit=optional(st.integers(0, 5)),

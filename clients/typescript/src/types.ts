@@ -838,16 +838,6 @@ export interface Receipt {
   closed: string;
 }
 
-/** How far a store is on its way from a model of the package to the one that has replaced it. */
-export interface Reembedding {
-  old_model: string;
-  new_model: string;
-  /** Items that have a vector of the new model. */
-  done: number;
-  /** Items that have a vector at all. */
-  total: number;
-}
-
 /** What passages say of two names, by their keys: a language model, or metadata, gave it. */
 export interface Relation {
   subject: string;
@@ -1023,8 +1013,6 @@ export interface Status {
   reranker_error: string;
   /** Vectors kept, by model. */
   vectors: Record<string, number>;
-  /** How far vectors are made anew, where the package has another model in the place of the store's. */
-  reembedding: Reembedding | null;
   /** The models that form and consolidate, if any. */
   llm: string;
   /** Messages that were not yet turned into memories. */

@@ -95,8 +95,6 @@ def _check_contents(memory: Memory) -> Iterator[Finding]:
         yield warning(
             "forming", f"{status.failing} attempts failed: {status.error}", "run `eunoe form SCOPE` to see why"
         )
-    if status.reembedding:
-        yield warning("vectors", f"re-embedding: {status.reembedding}", "`eunoe reembed` does the rest at once")
     yield _check_embedder(memory, status.embedder, status.embedder_error)
 
 

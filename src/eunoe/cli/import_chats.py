@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -60,7 +61,7 @@ def import_chats(
 
 def _preview(summary: ChatSummary, *notes: str) -> Reply:
     return Reply(
-        {"found": summary.as_dict()},
+        {"found": asdict(summary)},
         Pairs(_summary_values(summary)),
         notes=[*problem_lines("cannot be read", summary.problems), *notes],
         code=1 if summary.problems else 0,
@@ -69,7 +70,7 @@ def _preview(summary: ChatSummary, *notes: str) -> Reply:
 
 def _reply(summary: ChatSummary, report: ChatReport) -> Reply:
     return Reply(
-        {"found": summary.as_dict(), "report": report.as_dict()},
+        {"found": asdict(summary), "report": asdict(report)},
         f"{quantity(report.conversations, 'conversation')} read, {quantity(report.stored, 'message')} stored",
         f"{report.known:,} known already, {report.forgotten:,} forgotten before",
         f"{quantity(report.formed, 'memory')} formed" if report.formed else "",

@@ -1,5 +1,6 @@
 """`eunoe migrate`: moving in from another memory."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -33,7 +34,7 @@ def eden(call: Call, files: Annotated[list[str], argument("FILE...", "Exports, a
     with output.progress("moving in") as advance:
         report = migrate_eden(memory, *files, progress=advance)
     return Reply(
-        report.as_dict(),
+        asdict(report),
         f"{quantity(report.documents, 'document')} read",
         _eden_grid(report),
         "\n".join(_left_out_lines(report)),
@@ -66,7 +67,7 @@ def hipporag(
     graph = f"{quantity(report.entities, 'entity')} and {quantity(report.triples, 'triple')}"
     described = f"; {report.described:,} with metadata" if report.described else ""
     return Reply(
-        report.as_dict() if project else {name: each.as_dict() for name, each in reports.items()},
+        asdict(report) if project else {name: asdict(each) for name, each in reports.items()},
         f"{quantity(report.documents, 'document')}{projects} read",
         f"{report.stored:,} stored, with {graph}{described}",
         f"{report.known:,} known already, {report.forgotten:,} forgotten before",
@@ -93,7 +94,7 @@ def wiki(
     with output.progress("moving in") as advance:
         report = import_dumps(memory, *files, clone_paths=clone_paths or (), progress=advance)
     return Reply(
-        report.as_dict(),
+        asdict(report),
         f"{quantity(report.documents, 'document')} of {quantity(report.repositories, 'repository')} read",
         f"{report.stored:,} stored, {report.known:,} known already, {report.forgotten:,} forgotten before",
         notes=problem_lines("cannot be read", report.problems),
@@ -122,7 +123,7 @@ def mem0(
             report = migrate_mem0(memory, folder, history, collection=collection, progress=advance)
     no_history = ["no history database was read: name it with --history to keep earlier versions"]
     return Reply(
-        report.as_dict(),
+        asdict(report),
         _mem0_contents(report),
         "nothing was written; without --dry-run they move in" if dry_run else _mem0_outcome(report),
         notes=[*([] if report.history else no_history), *problem_lines("cannot be read", report.problems)],

@@ -181,7 +181,6 @@ def _status_lines(state: Status) -> dict[str, str]:
     jobs = f", {quantity(state.jobs, 'job')}" if state.jobs else ""
     error = f": {state.error}" if state.error else ""
     trouble = {
-        "re-embedding": str(state.reembedding or ""),
         "failing": f"{state.failing:,}, tried again later{error}" if state.failing else "",
         "faults": ", ".join(f"{count:,} × {kind}" for kind, count in state.faults.items()),
         "errors": "; ".join(filter(None, (state.embedder_error, state.reranker_error))),

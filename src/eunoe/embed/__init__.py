@@ -3,7 +3,6 @@
 from typing import Any, Final
 
 from eunoe.embed.contract import Embedder, Vectors
-from eunoe.embed.replaced_models import check_not_replaced
 from eunoe.errors import EmbedderError
 from eunoe.model.arguments import show
 
@@ -57,7 +56,6 @@ def _load_named(spec: str) -> Embedder | None:
 
         if spec in (DEFAULT_EMBEDDER, Encoder.name):
             return Encoder()
-        check_not_replaced(spec)
     if spec in ("static", "wordllama"):
         from eunoe.embed.word_vectors import StaticEmbedder
 

@@ -1,6 +1,5 @@
 """Vectors that are still to be made: after the reply, by the recall that first needs them, or at the end."""
 
-import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,79 +13,7 @@ from eunoe.errors import EmbedderError, StoreError
 from eunoe.model.atom import Record
 from eunoe.model.scope import Scope
 from eunoe.records.insertion import VectorBatch, VectorKey
-from eunoe.store.contract import ItemQuery, Store, VectorModel, streams_of
-
-_WRITE_SECONDS: Final = 1.0
-"""How long the end of a model waits for others who write. It comes again with the next step."""
-_BLOCK_RECORDS: Final = 256
-"""The newest so many come first, the oldest of them before the others: rows that are written from the last to the first
-leave the pages of the file half empty."""
-_log = logging.getLogger("eunoe")
-
-
-class OutdatedVectors:
-    """What a store still has of replaced models. A vector stays until there is one of the store's own model."""
-
-    def __init__(self, store: Store, embedder: StoreEmbedder) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._asked: Sequence[Scope] = ()
-        self._block: Sequence[int] = ()
-        """The numbers of the records that are next."""
-
-    def prefer(self, scopes: Sequence[Scope]) -> None:
-        """Have the records of these scopes come first: somebody asks them."""
-        if scopes != self._asked:
-            self._asked, self._block = scopes, ()
-
-    def records(self, limit: int) -> list[Record]:
-        """Records whose vectors are to be made anew: of scopes that were asked last, then of all, the newest first."""
-        while self._embedder.replaced:
-            name, block = self._embedder.replaced[0], self._block  # another thread may set it meanwhile
-            with self._store.reading():
-                model = self._store.model(name)
-                records = self._select(model, block, limit) if model else []
-                if model and not records:
-                    self._block = block = self._next_block(model)
-                    records = self._select(model, block, limit)
-            if records:
-                return records
-            self._remove(name, block)
-        return []
-
-    def _select(self, model: VectorModel, block: Sequence[int], limit: int) -> list[Record]:
-        """Those of a block that are still outdated."""
-        return self._store.select(ItemQuery(seqs=block, with_vector=model.number, skip_damaged=True, limit=limit))
-
-    def _next_block(self, model: VectorModel) -> list[int]:
-        store = self._store
-        query = ItemQuery(with_vector=model.number, order="newest", skip_damaged=True, limit=_BLOCK_RECORDS)
-        for scope in self._asked:
-            streams = [stream.id for stream in streams_of(store, scope)]
-            if records := store.select(query._replace(streams=streams)):
-                return [record.seq for record in records]
-        return store.embedded(model.number, _BLOCK_RECORDS)
-
-    def _remove(self, name: str, seqs: Sequence[int]) -> None:
-        """Remove vectors whose records cannot be read. If none are left, there is nothing more to do."""
-        with self._store.writing(_WRITE_SECONDS):
-            self._delete(name, seqs)
-        self._embedder.find_replaced()
-
-    def delete(self, seqs: Sequence[int]) -> None:
-        """Remove the outdated vectors of records, in the step that gives them others."""
-        for name in self._embedder.replaced:
-            self._delete(name, seqs)
-
-    def _delete(self, name: str, seqs: Sequence[int]) -> None:
-        """Remove vectors of a model, and with the last of them the model."""
-        store, model = self._store, self._store.model(name)
-        if model:
-            store.delete_vectors(seqs, model.number)
-            if not store.embedded(model.number, 1):
-                store.drop_model(model.number)
-                _log.info("%s: all vectors of %s are replaced by those of %s", store.target, name, self._embedder.name)
-
+from eunoe.store.contract import ItemQuery, Store, streams_of
 
 _MAX_DEFERRED_TEXTS: Final = 32
 """A write of more texts waits for its vectors: it is an import, and quicker so."""
@@ -118,7 +45,6 @@ class PendingVectors:
     def __init__(self, store: Store, embedder: StoreEmbedder, waits_for_recall: bool = False) -> None:
         self._store = store
         self._embedder = embedder
-        self._outdated = OutdatedVectors(store, embedder)
         self._waits_for_recall = waits_for_recall
         """Whether the background makes none yet: a process that only writes loads no model."""
         self._answers = False
@@ -166,7 +92,7 @@ class PendingVectors:
         self._claim.release()
 
     def make_step(self, wait: bool = False, texts: int | None = None) -> int:
-        """Make some of the missing vectors, then of the outdated ones, of so many texts at most; return how many.
+        """Make some of the missing vectors, of so many texts at most; return how many.
 
         Without `wait` it gives way to others who write.
         """
@@ -178,8 +104,6 @@ class PendingVectors:
             records = self._pending(texts)
             if not records:
                 self._backlog = 0
-                records = self._outdated.records(texts)
-            if not records:
                 return 0
             self._next_look = 0.0
             return self._make(_first_step(records, texts) if is_slow else records, None if wait else _RECALL_SECONDS)
@@ -191,7 +115,6 @@ class PendingVectors:
         """
         self._waits_for_recall = False
         self._answers = True
-        self._outdated.prefer(scopes)
         if not self._embedder.is_slow or not self._embedder.can_try or all(map(_is_huge, self._pending(2, scopes))):
             return
         self._next_look = 0.0
@@ -208,23 +131,21 @@ class PendingVectors:
                 made += sum(len(record.content) for record in step)
 
     def make_all(self, progress: Progress | None = None) -> int:
-        """Make all missing and outdated vectors now; raise EmbedderError if the embedder fails."""
+        """Make all missing vectors now; raise EmbedderError if the embedder fails."""
         embedder = self._embedder
         embedder.retry_now()
         if embedder.embedder is None:
             raise EmbedderError(embedder.error or "this store keeps no vectors: name a model to make them with")
         with self._store.reading():
             counts = self._store.counts()
-        outdated = sum(counts.vectors.get(name, 0) for name in embedder.replaced)
-        done = counts.vectors.get(embedder.name, 0) if outdated else 0
-        total, made = done + counts.pending + outdated, 0
-        for count in self._steps(outdated=True):
+        total, made = counts.pending, 0
+        for count in self._steps(in_batches=True):
             made += count
             if progress:
-                progress(min(done + made, total), total)
+                progress(min(made, total), total)
         if embedder.error:
-            raise EmbedderError(f"{embedder.error}; {made} of {total - done} vectors were made, the rest still wait")
-        if progress and done + made < total and self._first(outdated=True) is None:
+            raise EmbedderError(f"{embedder.error}; {made} of {total} vectors were made, the rest still wait")
+        if progress and made < total and self._first() is None:
             progress(total, total)  # the background or another process made the others
         return made
 
@@ -242,23 +163,21 @@ class PendingVectors:
         if records and len(records) <= _MAX_AT_CLOSE and not any(map(_is_huge, records)):
             self.finish(time.monotonic() + _CLOSE_SECONDS)
 
-    def _steps(self, outdated: bool = False) -> Iterator[int]:
+    def _steps(self, in_batches: bool = False) -> Iterator[int]:
         """Make missing vectors step by step, to the last that can be made now; yield how many each time. That may be
-        none: another process was quicker, or the model changed. It goes on all the same. With `outdated` these come
-        next, in steps that are as quick as can be."""
+        none: another process was quicker, or the model changed. It goes on all the same. With `in_batches` the steps
+        are as quick as can be, unless a recall may come in between."""
         before, tries = 0, 0
-        while (first := self._first(outdated)) is not None:
+        while (first := self._first()) is not None:
             tries = tries + 1 if first == before else 0
             if tries == _MAX_TRIES:
                 return
             before = first
-            yield self.make_step(wait=True, texts=BATCH_SIZE if outdated and not self._answers else None)
+            yield self.make_step(wait=True, texts=BATCH_SIZE if in_batches and not self._answers else None)
 
-    def _first(self, outdated: bool = False) -> int | None:
-        """The number of the first record whose vector is missing, or outdated, and could be made now."""
+    def _first(self) -> int | None:
+        """The number of the first record whose vector is missing and could be made now."""
         records = self._pending(1) if self._can_make() else []
-        if outdated and not records and self._can_make():
-            records = self._outdated.records(1)
         return records[0].seq if records else None
 
     def _can_make(self) -> bool:
@@ -286,13 +205,10 @@ class PendingVectors:
             model = store.create_model(vectors.model, vectors.dimensions)
             if model.dimensions != vectors.dimensions:
                 return 0
-            query = ItemQuery(seqs=[record.seq for record in records])
-            lacking = {record.seq for record in store.select(query._replace(without_vector=model.number))}
-            left = [record for record in store.select(query) if record.pending or record.seq in lacking]
+            left = store.select(ItemQuery(seqs=[record.seq for record in records], pending=True))
             made = [record for record in left if record.content in vectors.data]
             versions = {stream: store.advance(stream).version for stream in {record.stream for record in made}}
             store.put_vectors(model.number, [(record.seq, vectors.data[record.content]) for record in made])
-            self._outdated.delete([record.seq for record in records])
             store.update([record._replace(pending=False, version=versions[record.stream]) for record in made])
         self._backlog = max(0, self._backlog - len(made))
         return len(made)

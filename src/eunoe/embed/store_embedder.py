@@ -1,6 +1,5 @@
 """The embedder of one store: its model is remembered, never mixed with another, and changed only on purpose."""
 
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
@@ -11,10 +10,8 @@ import numpy as np
 
 from eunoe.embed import DEFAULT_EMBEDDER, absolute_spec, is_folder_spec, load_embedder
 from eunoe.embed.contract import Embedder, Vectors, known_languages, to_unit_vectors
-from eunoe.embed.replaced_models import REPLACED
-from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError, StoreError
+from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError
 from eunoe.model.atom import Record
-from eunoe.model.result import Reembedding
 from eunoe.records.insertion import NO_MODEL, VectorBatch, VectorKey, pack_vectors
 from eunoe.store.contract import ItemQuery, Store
 from eunoe.text.normalize import one_line
@@ -31,10 +28,6 @@ _MAX_PAUSE_SECONDS: Final = 300.0
 """After a failure the next attempt waits, each time twice as long."""
 _MAX_ERROR_CHARACTERS: Final = 300
 _CLEARED: Final = "the embedder failed; what it said was cleared by forget"
-
-_REPLACE_SECONDS: Final = 1.0
-"""How long a replaced model waits at opening for others who write; if that is too short, words are searched first."""
-_log = logging.getLogger("eunoe")
 
 Progress = Callable[[int, int], None]
 """Called with how many are done, and of how many."""
@@ -78,46 +71,9 @@ class StoreEmbedder:
         self.error = error
         """Why no vectors can be made at the moment, if so."""
         self._pause = self._next_try = 0.0
-        self._has_to_replace = False
-        """Whether the store's model was replaced, but the store could not be written."""
-        self.find_replaced()
-
-    def find_replaced(self) -> None:
-        """Find the replaced models of which the store still has vectors."""
-        with self._store.reading():
-            names = [name for name in REPLACED if name != self.name and self._store.model(name)]
-        self.replaced = tuple(name for name in names if _is_replaced(name, self.name))
-        """Models in whose place the store's own has come, and whose vectors are to be made anew."""
-
-    def reembedding(self, vectors: Mapping[str, int]) -> Reembedding | None:
-        """How far vectors are made anew, by how many there are of each model; None if there is nothing to do."""
-        left = {name: vectors[name] for name in self.replaced if vectors.get(name)}
-        done = vectors.get(self.name, 0)
-        return Reembedding(", ".join(left), self.name, done, done + sum(left.values())) if left else None
 
     def _reopen(self, name: str, spec: str | None) -> None:
-        """Take the store's own model, or the one that has replaced it."""
-        embedder, error = (None, "") if self._is_off else _reload(name, REPLACED.get(name, spec))
-        if embedder and embedder.name != name:
-            self._replace(name, embedder)
-        else:
-            self._use(name, embedder, error)
-
-    def _replace(self, old: str, embedder: Embedder, timeout: float | None = _REPLACE_SECONDS) -> None:
-        """Make the model that has replaced the store's own the store's own. The vectors are made anew one by one."""
-        name = embedder.name
-        try:
-            with self._store.writing(timeout):
-                if self._store.get_value("model") == old:  # else another process was quicker
-                    self._remember(name, REPLACED[old])
-                    _log.info(
-                        "%s: %s has replaced %s; vectors are made anew behind replies", self._store.target, name, old
-                    )
-        except StoreError as error:
-            self._use(old, None, f"{name} has replaced {old}, but the store cannot be written: {error}")
-            self._has_to_replace = True
-        else:
-            self._use(name, embedder)
+        self._use(name, *((None, "") if self._is_off else _reload(name, spec)))
 
     def _open_with(self, spec: Any, stored: str, is_empty: bool) -> None:
         """Take the embedder that the caller names; a store that holds something keeps to its own model."""
@@ -129,9 +85,6 @@ class StoreEmbedder:
                 if not stored or not self._store.streams(limit=1):
                     self._remember(name, spec)
                     stored = name
-        if embedder and name != stored and _is_replaced(stored, name):
-            self._replace(stored, embedder)
-            return
         if name not in (stored, NO_MODEL):
             raise ModelMismatchError(
                 f"the store's vectors come from {stored}, not {name}: open it without naming an embedder, "
@@ -197,10 +150,6 @@ class StoreEmbedder:
         self._last_question = (text, question)
         return question
 
-    def replaces_with(self, spec: Any) -> bool:
-        """Whether vectors are being made anew, with the model that a spec names."""
-        return bool(self.replaced) and _load(spec)[1] == self.name
-
     def change_model(self, spec: Any, progress: Progress | None = None) -> int:
         """Embed everything with another model, then make it the store's own; return how many were embedded.
 
@@ -212,9 +161,8 @@ class StoreEmbedder:
             with self._store.writing():
                 # Asked of the store: another process may have changed the model since this one looked.
                 old = self._store.get_value("model") or NO_MODEL
-                for each in {old, *self.replaced} - {name}:
-                    if dropped := self._store.model(each):
-                        self._store.drop_model(dropped.number)
+                if old != name and (dropped := self._store.model(old)):
+                    self._store.drop_model(dropped.number)
                 self._remember(name, spec)
                 new = self._store.model(name)
                 # What came in meanwhile is marked, so that nothing is left without a vector.
@@ -267,23 +215,21 @@ class StoreEmbedder:
             self.error = _CLEARED
 
     def retry_now(self) -> None:
-        """End the pause after a failure, and wait for a store that could not be written when its model was replaced."""
+        """End the pause after a failure."""
         self._next_try = 0.0
-        if self._has_to_replace and (later := _reload(self.name, REPLACED[self.name])[0]):
-            self._replace(self.name, later, timeout=None)
 
     def follow_store(self) -> None:
         """Take over the store's model: another process may have changed it since it was opened."""
         with self._store.reading():
             name = self._store.get_value("model") or NO_MODEL
-        if name == self.name and not self._has_to_replace:
+        if name == self.name:
             return
         with self._changing:
             with self._store.reading():
                 name = self._store.get_value("model") or NO_MODEL
                 spec = self._store.get_value("embedder")
             # Unless another thread of this process has done so: it has the embedder too.
-            if name != self.name or self._has_to_replace:
+            if name != self.name:
                 self._reopen(name, spec)
 
     def _attempt(self, embedder: Embedder, make: Callable[[], Made]) -> Made | None:
@@ -346,14 +292,9 @@ def _reload(stored: str, spec: str | None) -> tuple[Embedder | None, str]:
         embedder, name = _load(spec)
     except EmbedderError as error:
         return None, str(error)
-    if name != stored and not _is_replaced(stored, name):
+    if name != stored:
         return None, f"the vectors come from {stored}, and {spec!r} is {name} here: change them with reembed"
     return embedder, ""
-
-
-def _is_replaced(old: str, name: str) -> bool:
-    """Whether a model of the package has come in the place of another."""
-    return old in REPLACED and _load(REPLACED[old])[1] == name
 
 
 def _embed_texts(embedder: Embedder, texts: Sequence[str]) -> VectorBatch:

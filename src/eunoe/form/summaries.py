@@ -65,6 +65,37 @@ _PAST_LOSS: Final = 10.0
 _LIST_MARKS: Final = re.compile(r"^(?:- )+")
 _LABELS: Final = {heading: label for label, heading in HEADINGS.items()}
 
+_MIN_COMPARED_WORDS: Final = 40
+"""From so many words on a summary may not shrink to less than half, lose what it says, or go round in circles."""
+_MIN_COVERED_SHARE: Final = 0.3
+"""Share of an answer's content that the old summary and the observations must have. Free paraphrases in a dozen
+languages have 0.38 and more of it, texts about something else 0.19 and less."""
+_MIN_KEPT_SHARE: Final = 1 / 3
+"""Share of what the old summary says that the new one must still say."""
+_MAX_REPETITION: Final = 10
+"""An answer with more than so many words for each different one goes round in circles."""
+_MAX_CHARACTERS_PER_WORD: Final = 20
+"""Three times the length of a word with its blank in the languages with the longest ones."""
+_MAX_WORD_CHARACTERS: Final = 200
+"""Longer than any word, and than most addresses of pages."""
+_MAX_EXCESS: Final = 10
+"""An answer of so many times the words that were asked for is not cut but refused."""
+_MIN_TRANSLATED_SHARE: Final = 0.25
+"""Words that a translation must have for each word that is translated; the terse have half."""
+_MIN_ECHO_CHARACTERS: Final = 40
+_MIN_CODE_CHARACTERS: Final = 4
+"""Shorter numbers are written in many ways, and counted by whoever writes."""
+_CODE: Final = re.compile(r"[^\W_]+")
+_DIGIT_GROUP: Final = re.compile(r"(?<=\d)[,.'\u00a0\u202f ](?=\d{3}(?!\d))")
+_SPACELESS: Final = re.compile(rf"[{SPACELESS}]")
+
+_MIN_KEY_SHARE: Final = 0.75
+"""Share of an observation's key words that a text must have to say it: all of three, all but one of four."""
+_MIN_SENTENCE_SHARE: Final = 0.5
+"""The same of a sentence of a summary, which may be put into other words, and of a clause that bears on a statement."""
+_MAX_SIZE: Final = 6
+"""What is told in so few words is told by one observation."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
@@ -152,10 +183,9 @@ def _entry(text: str, date: str = "", *, is_past: bool = False, line: int = 0, k
     said, asked = (said[: question.start()], question["question"]) if question else (said, "")
     statements = [statement for statement in map(read_statement, split_sentences(said)) if statement]
     keys = () if _UNTIL.search(text) else tuple(filter(None, (key, find_memory_key(name or _NOBODY, said, asked))))
-    if not statements:
-        return _Entry(text, date, is_past, line, keys)
-    best = max(statements, key=lambda statement: statement.score)
-    return _Entry(text, date, is_past, line, keys, value=best.score, is_plan=best.label == "plan")
+    best = max(statements, key=lambda statement: statement.score, default=None)
+    value, label = (best.score, best.label) if best else (_PLAIN_VALUE, "")
+    return _Entry(text, date, is_past, line, keys, value=value, is_plan=label == "plan")
 
 
 def _split_speaker(text: str) -> tuple[str, str]:
@@ -175,23 +205,21 @@ def _classify(entry: _Entry, label: str = "", people: Sequence[str] = ()) -> _En
 
 def _write(entries: list[_Entry], max_words: int, now: datetime) -> str:
     ordered = sorted(entries, key=lambda entry: entry.date)  # those without a date come first
-    kept = _drop_duplicates(_drop_replaced(ordered))
-    over = [entry.is_past or (entry.is_plan and is_day_over(entry.text, entry.date, now)) for entry in kept]
-    return _fit([replace(entry, is_past=is_past) for entry, is_past in zip(kept, over, strict=True)], max_words)
-
-
-def _drop_replaced(entries: list[_Entry]) -> list[_Entry]:
-    """Without those that a later one takes the place of. What says something else besides is kept as past, if it has a
-    date to say so by."""
-    latest = {key: entry for entry in entries for key in (*entry.keys, entry.llm_key) if key}
-    kept: list[_Entry] = []
-    for entry in entries:
+    latest = {key: entry for entry in ordered for key in (*entry.keys, entry.llm_key) if key}
+    holding: list[_Entry] = []
+    for entry in ordered:
         later = _find_later(entry, latest)
         if later is None:
-            kept.append(entry)
+            holding.append(entry)
+        # What says something else besides is kept as past, if it has a date to say so by.
         elif entry.date and says_more(entry.text, later.text):
-            kept.append(replace(entry, is_past=True))
-    return kept
+            holding.append(replace(entry, is_past=True))
+    kept: list[_Entry] = []  # each thing once, as it was said last
+    for entry in reversed(holding):
+        if not any(is_duplicate(entry.text, other.text) for other in kept[-_MAX_COMPARED_ENTRIES:]):
+            is_over = entry.is_past or (entry.is_plan and is_day_over(entry.text, entry.date, now))
+            kept.append(replace(entry, is_past=is_over))
+    return _fit(kept[::-1], max_words)
 
 
 def _find_later(entry: _Entry, latest: Mapping[str, _Entry]) -> _Entry | None:
@@ -201,21 +229,6 @@ def _find_later(entry: _Entry, latest: Mapping[str, _Entry]) -> _Entry | None:
             return latest[key]
     rival = latest.get(entry.llm_key, entry)
     return rival if rival is not entry and is_rival(entry.text, rival.text, entry.llm_key) else None
-
-
-def _drop_duplicates(entries: list[_Entry]) -> list[_Entry]:
-    """Each thing once, as it was said last."""
-    kept: list[_Entry] = []
-    for entry in reversed(entries):
-        if not any(is_duplicate(entry.text, other.text) for other in kept[-_MAX_COMPARED_ENTRIES:]):
-            kept.append(entry)
-    return kept[::-1]
-
-
-def is_past_plan(atom: Atom, now: datetime) -> bool:
-    """Return whether an atom names a day that was to come when it was said and is over."""
-    said = atom.time or atom.recorded
-    return said is not None and is_day_over(atom.text, f"{said.astimezone(UTC):%Y-%m-%d}", now)
 
 
 def _fit(entries: list[_Entry], max_words: int) -> str:
@@ -238,31 +251,6 @@ def _fit(entries: list[_Entry], max_words: int) -> str:
     return "".join(cut_to_words(str(entry.summary_line).removeprefix("- "), max_words) for entry in kept)
 
 
-_MIN_COMPARED_WORDS: Final = 40
-"""From so many words on a summary may not shrink to less than half, lose what it says, or go round in circles."""
-_MIN_COVERED_SHARE: Final = 0.3
-"""Share of an answer's content that the old summary and the observations must have. Free paraphrases in a dozen
-languages have 0.38 and more of it, texts about something else 0.19 and less."""
-_MIN_KEPT_SHARE: Final = 1 / 3
-"""Share of what the old summary says that the new one must still say."""
-_MAX_REPETITION: Final = 10
-"""An answer with more than so many words for each different one goes round in circles."""
-_MAX_CHARACTERS_PER_WORD: Final = 20
-"""Three times the length of a word with its blank in the languages with the longest ones."""
-_MAX_WORD_CHARACTERS: Final = 200
-"""Longer than any word, and than most addresses of pages."""
-_MAX_EXCESS: Final = 10
-"""An answer of so many times the words that were asked for is not cut but refused."""
-_MIN_TRANSLATED_SHARE: Final = 0.25
-"""Words that a translation must have for each word that is translated; the terse have half."""
-_MIN_ECHO_CHARACTERS: Final = 40
-_MIN_CODE_CHARACTERS: Final = 4
-"""Shorter numbers are written in many ways, and counted by whoever writes."""
-_CODE: Final = re.compile(r"[^\W_]+")
-_DIGIT_GROUP: Final = re.compile(r"(?<=\d)[,.'\u00a0\u202f ](?=\d{3}(?!\d))")
-_SPACELESS: Final = re.compile(rf"[{SPACELESS}]")
-
-
 @dataclass(frozen=True, slots=True)
 class SummaryTask:
     """What a summary is to be written from."""
@@ -283,116 +271,70 @@ class SummaryTask:
         return [self.summary, *(f"{format_time(atom)} {atom.text}" for atom in (*self.observations, *self.untrue))]
 
 
-def find_fault(text: str, task: SummaryTask) -> str:
-    """Say why an answer is not taken, in words that repeat none of it; "" if it is."""
-    return (
-        _find_no_text(text)
-        or _find_excess(text, task)
-        or _find_echo(text, task)
-        or _find_repetition(text)
-        or _find_shrinking(text, task)
-        or _find_unsupported_words(text, task)
-        or _find_unsupported_codes(text, task)
-        or _find_loss(text, task)
-    )
-
-
 def format_time(atom: Atom) -> str:
     moment = atom.time or atom.recorded
     return f"{moment:%Y-%m-%d %H:%M}" if moment else ""
 
 
-def _find_no_text(text: str) -> str:
+def find_fault(text: str, task: SummaryTask) -> str:
+    """Say why an answer is not taken, in words that repeat none of it; "" if it is."""
+    return next(_find_faults(text, task), "")
+
+
+def _find_faults(text: str, task: SummaryTask) -> Iterator[str]:
     if not any(map(str.isalnum, text)):
-        return "it was empty"
+        yield "it was empty"
+        return
     if PATTERNS.refusal.match(text):
-        return "it was a refusal and no summary"
+        yield "it was a refusal and no summary"
     if is_object(text) and read_object(text) is None:
-        return "it was JSON that breaks off; write the text of the summary alone"
-    return ""
-
-
-def _find_excess(text: str, task: SummaryTask) -> str:
-    size = word_count(text)
+        yield "it was JSON that breaks off; write the text of the summary alone"
+    size, before, known = word_count(text), word_count(task.summary), " ".join(task.sources)
     if size > _MAX_EXCESS * task.max_words:
-        return f"it had {size} words; the limit is {task.max_words}"
+        yield f"it had {size} words; the limit is {task.max_words}"
     if len(text) > _MAX_CHARACTERS_PER_WORD * max(size, task.max_words):
-        return f"it had {len(text)} characters for {size} words"
-    known = " ".join(task.sources)
+        yield f"it had {len(text)} characters for {size} words"
     longest = max((word for word in text.split() if not _SPACELESS.search(word)), key=len, default="")
-    is_odd = len(longest) > _MAX_WORD_CHARACTERS and longest not in known
-    return f"it had a word of {len(longest)} characters" if is_odd else ""
-
-
-def _find_echo(text: str, task: SummaryTask) -> str:
-    plain, known = (" ".join(part.split()) for part in (text, " ".join(task.sources)))
-    asked = load_prompt("summary").system.splitlines()
-    lines = [line.removeprefix("- ").strip() for line in asked if len(line) > _MIN_ECHO_CHARACTERS]
-    is_echo = any(line in plain and line not in known for line in lines) or "word_limit" in (read_object(text) or ())
-    return "it repeated the question; write the summary itself" if is_echo else ""
-
-
-def _find_repetition(text: str) -> str:
-    size, different = word_count(text), len(content_words(text))
-    if size < _MIN_COMPARED_WORDS or _MAX_REPETITION * different >= size:
-        return ""
-    return f"it repeated the same words over and over, {different} in a text of {size}"
-
-
-def _find_shrinking(text: str, task: SummaryTask) -> str:
-    before = word_count(task.summary)
+    if len(longest) > _MAX_WORD_CHARACTERS and longest not in known:
+        yield f"it had a word of {len(longest)} characters"
+    plain, plainly_known = (" ".join(part.split()) for part in (text, known))
+    asked = (line for line in load_prompt("summary").system.splitlines() if len(line) > _MIN_ECHO_CHARACTERS)
+    lines = [line.removeprefix("- ").strip() for line in asked]
+    if any(line in plain and line not in plainly_known for line in lines) or "word_limit" in (read_object(text) or ()):
+        yield "it repeated the question; write the summary itself"
+    different = len(content_words(text))
+    if size >= _MIN_COMPARED_WORDS and _MAX_REPETITION * different < size:
+        yield f"it repeated the same words over and over, {different} in a text of {size}"
     # What is no longer true may go, in whatever words the summary has it.
     still_true = before - 2 * sum(word_count(atom.text) for atom in task.untrue)
-    if before < _MIN_COMPARED_WORDS or 2 * word_count(text) >= min(still_true, task.max_words):
-        return ""
-    return f"it had {word_count(text)} words where the summary had {before}: keep what still holds"
-
-
-def _find_unsupported_words(text: str, task: SummaryTask) -> str:
-    if is_translated(text, " ".join(task.sources), task):
+    if before >= _MIN_COMPARED_WORDS and 2 * size < min(still_true, task.max_words):
+        yield f"it had {size} words where the summary had {before}: keep what still holds"
+    if is_translated(text, known, task):
         needed = _MIN_TRANSLATED_SHARE * min(task.max_words, sum(word_count(atom.text) for atom in task.observations))
-        return "" if word_count(text) >= needed else "it was shorter than a translation can be"
-    share = covered_share(text, task.sources)
-    if share >= _MIN_COVERED_SHARE:
-        return ""
-    return f"of its words only {share:.0%} are in the summary and the observations: keep to them and to their language"
-
-
-def _find_unsupported_codes(text: str, task: SummaryTask) -> str:
-    """A number or code that stands in nothing the model was shown comes from elsewhere, perhaps from another scope."""
-    known = _bare_digits(" ".join(task.sources).casefold())
-    codes = [code for code in _CODE.findall(_bare_digits(text.casefold())) if len(code) >= _MIN_CODE_CHARACTERS]
-    unknown = sum(code not in known for code in codes if any(map(str.isdigit, code)))
-    return f"{unknown} of its numbers or codes are not in the summary and the observations" if unknown else ""
-
-
-def _bare_digits(text: str) -> str:
-    """The text without what divides the digits of a number, as in 1,000 and 1 000."""
-    return _DIGIT_GROUP.sub("", text)
-
-
-def _find_loss(text: str, task: SummaryTask) -> str:
-    before = word_count(task.summary)
-    if before < _MIN_COMPARED_WORDS or is_translated(text, task.summary, task):
-        return ""
-    # Under a limit that is lower than what there was, less can be kept.
-    needed = _MIN_KEPT_SHARE * min(1.0, task.max_words / before)
-    share = kept_share(task.summary, [atom.text for atom in task.untrue], text)
-    return f"it kept only {share:.0%} of what the summary says: keep what still holds" if share < needed else ""
+        if size < needed:
+            yield "it was shorter than a translation can be"
+    elif (share := covered_share(text, task.sources)) < _MIN_COVERED_SHARE:
+        yield (
+            f"of its words only {share:.0%} are in the summary and the observations: keep to them and to their language"
+        )
+    # A number or code that stands in nothing the model was shown comes from elsewhere, perhaps from another scope. What
+    # divides the digits of a number, as in 1,000 and 1 000, tells nothing.
+    codes = [code for code in _CODE.findall(_DIGIT_GROUP.sub("", text.casefold())) if len(code) >= _MIN_CODE_CHARACTERS]
+    shown = _DIGIT_GROUP.sub("", known.casefold())
+    if unknown := sum(code not in shown for code in codes if any(map(str.isdigit, code))):
+        yield f"{unknown} of its numbers or codes are not in the summary and the observations"
+    if before >= _MIN_COMPARED_WORDS and not is_translated(text, task.summary, task):
+        # Under a limit that is lower than what there was, less can be kept.
+        needed = _MIN_KEPT_SHARE * min(1.0, task.max_words / before)
+        share = kept_share(task.summary, [atom.text for atom in task.untrue], text)
+        if share < needed:
+            yield f"it kept only {share:.0%} of what the summary says: keep what still holds"
 
 
 def is_translated(text: str, other: str, task: SummaryTask) -> bool:
     """Whether the words cannot be compared, because the purpose asks for another language."""
     is_asked_for = bool(PATTERNS.language_name.search(task.purpose))
     return is_asked_for and language_or_script(text) != language_or_script(other)
-
-
-_MIN_KEY_SHARE: Final = 0.75
-"""Share of an observation's key words that a text must have to say it: all of three, all but one of four."""
-_MIN_SENTENCE_SHARE: Final = 0.5
-"""The same of a sentence of a summary, which may be put into other words, and of a clause that bears on a statement."""
-_MAX_SIZE: Final = 6
-"""What is told in so few words is told by one observation."""
 
 
 def find_absorbed(text: str, dropped: Collection[int], task: SummaryTask) -> list[Atom]:
@@ -416,7 +358,8 @@ def find_lost(text: str, task: SummaryTask) -> list[str]:
     # A sentence that says what an observation says goes or stays with it.
     said = [*new, *(atom.text for atom in (*task.untrue, *known))]
     sentences = [sentence for sentence in old if not _says(said, sentence, names, _MIN_SENTENCE_SHARE)]
-    return [*_without_superseded(sentences, task.observations), *map(_dated_line, lost)]
+    lines = [f"{atom.time:%Y-%m-%d}: {atom.text}" if atom.time else atom.text for atom in lost]
+    return [*_without_superseded(sentences, task.observations), *lines]
 
 
 def find_unfounded(text: str, task: SummaryTask) -> list[str]:
@@ -432,20 +375,18 @@ def find_unfounded(text: str, task: SummaryTask) -> list[str]:
 
 
 def _is_founded(statement: str, given: Sequence[Source], said: Sequence[Said]) -> bool:
-    """Whether a sentence and each clause of it is said. An order needs more of its words."""
+    """Whether a sentence and each clause of it is said. An order needs more of its words, and a short statement has
+    none of one observation beside those of another."""
     findings = [compare(part, given) for part in split_clauses(statement)]
     if any(finding.size and not finding.found for finding in findings) or not is_borne_out(statement, given):
         return False
     if is_instruction(without_speaker(statement)) and compare(statement, given).share < _MIN_KEY_SHARE:
         return False
-    return not find_doubt(statement, said) and (len(findings) > 1 or not _is_pieced_together(statement, given))
-
-
-def _is_pieced_together(statement: str, given: Sequence[Source]) -> bool:
-    """Whether a short statement has a word of one observation beside those of another."""
-    findings = [compare(statement, [source]) for source in given]
-    best = max(findings, key=lambda finding: len(finding.found))
-    return best.size <= _MAX_SIZE and any(finding.found - best.found for finding in findings)
+    if find_doubt(statement, said):
+        return False
+    single = [compare(statement, [source]) for source in given] if len(findings) == 1 else []
+    best = max(single, key=lambda finding: len(finding.found), default=None)
+    return best is None or best.size > _MAX_SIZE or not any(finding.found - best.found for finding in single)
 
 
 def _as_said(sentences: Sequence[str], names: Collection[str], holding: Collection[str]) -> list[Said]:
@@ -484,8 +425,12 @@ def _common_names(task: SummaryTask) -> frozenset[str]:
 
 
 def _may_drop(atom: Atom, others: Sequence[Atom], now: datetime) -> bool:
-    """Whether it is past, or another one that was said later takes its place."""
-    if (atom.valid_to is not None and atom.valid_to <= now) or is_past_plan(atom, now):
+    """Whether it is past, or names a day that was to come when it was said and is over, or another one that was said
+    later takes its place."""
+    said = atom.time or atom.recorded
+    if (atom.valid_to is not None and atom.valid_to <= now) or (
+        said is not None and is_day_over(atom.text, f"{said.astimezone(UTC):%Y-%m-%d}", now)
+    ):
         return True
     key = memory_key(atom.metadata)
     later = (other for other in others if _order(other) > _order(atom))
@@ -495,8 +440,3 @@ def _may_drop(atom: Atom, others: Sequence[Atom], now: datetime) -> bool:
 def _order(atom: Atom) -> tuple[float, str]:
     moment = atom.time or atom.recorded
     return (moment.timestamp() if moment else 0.0, atom.id)
-
-
-def _dated_line(atom: Atom) -> str:
-    """An observation as a summary by rules has it."""
-    return f"{atom.time:%Y-%m-%d}: {atom.text}" if atom.time else atom.text

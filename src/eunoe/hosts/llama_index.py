@@ -6,7 +6,7 @@ import logging
 from typing import Any, Final
 
 from eunoe.errors import InputError, MissingPackageError
-from eunoe.hosts.common import default_memory, forget_messages, latest_messages, whole_message
+from eunoe.hosts.common import blocking, forget_messages, latest_messages, whole_message
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.arguments import check_count
 from eunoe.model.scope import Scope, ScopeLike
@@ -52,8 +52,7 @@ class EunoeMemory(BaseMemory):
             raise InputError("scope is missing: name whose conversation it is, such as 'session=s1/user=anna'")
         limits = {"chat_limit": check_count(chat_limit, "chat_limit"), "tokens": check_count(tokens, "tokens", 0)}
         created = cls(scope=Scope.of(scope).text, **limits)
-        given = memory or default_memory()
-        created._memory = given.blocking if isinstance(given, AsyncMemory) else given
+        created._memory = blocking(memory)
         return created
 
     def get(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from eunoe.errors import ClosedError, EunoeError, InputError
+from eunoe.hosts.common import blocking
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.arguments import RecipeName, check_count, show, utc_now
 from eunoe.model.result import Hit
@@ -60,8 +61,9 @@ class Tool:
 
     def search(self, arguments: Mapping[str, Any]) -> str:
         """`call` for hosts that have a way of their own to tell an agent of errors: they are raised."""
-        memory = self.memory.blocking if isinstance(self.memory, AsyncMemory) else self.memory
-        hits = memory.look_up(self.scope, **parse_arguments(arguments), users=self.users, recipe=self.recipe)
+        hits = blocking(self.memory).look_up(
+            self.scope, **parse_arguments(arguments), users=self.users, recipe=self.recipe
+        )
         lines = [line for hit in hits if (line := _hit_line(hit))]
         return "\n".join(["Retrieved memories:", "", *lines]) if lines else NOTHING_TEXT
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from eunoe.errors import InputError, MissingPackageError
 from eunoe.hosts.chats.formats import words_of
-from eunoe.hosts.common import forget_message, forget_messages, latest_messages, whole_message
+from eunoe.hosts.common import blocking, forget_message, forget_messages, latest_messages, whole_message
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.scope import Scope, ScopeLike
 
@@ -44,7 +44,7 @@ class EunoeSession(SessionABC):
             raise InputError(f"{owner} names a session already: leave it out, session_id is added to the scope")
         self.session_id = session_id
         self.session_settings = session_settings or SessionSettings()
-        self._memory = memory.blocking if isinstance(memory, AsyncMemory) else memory
+        self._memory = blocking(memory)
         self._scope = owner.extended({"session": session_id})
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:

@@ -276,21 +276,6 @@ class CheckReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Reembedding:
-    """How far a store is on its way from a model of the package to the one that has replaced it."""
-
-    old_model: str
-    new_model: str
-    done: int
-    """Items that have a vector of the new model."""
-    total: int
-    """Items that have a vector at all."""
-
-    def __str__(self) -> str:
-        return f"{self.done:,} of {self.total:,} items ({self.new_model} has replaced {self.old_model})"
-
-
-@dataclass(frozen=True, slots=True)
 class Status:
     """How the store stands."""
 
@@ -319,8 +304,6 @@ class Status:
     """Why the last recall that asked for the reranker did without it."""
     vectors: Mapping[str, int] = field(default_factory=dict)
     """Vectors kept, by model."""
-    reembedding: Reembedding | None = None
-    """How far vectors are made anew, where the package has another model in the place of the store's."""
     llm: str = ""
     """The models that form and consolidate, if any."""
     due_messages: int = 0

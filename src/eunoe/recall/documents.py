@@ -278,73 +278,54 @@ def _sentence_fit(
         by_place.setdefault(place, []).append((fit, own))
     total = np.zeros(graph.sentences.size)
     for place in sorted(by_place):
-        found, fits = _best_fits(by_place[place], len(total))
-        np.add.at(total, found, weights[place] * fits)
+        # The sentences that have one of the forms of a word, each once, and the fit of the best form that each has.
+        held = sorted(((fit, own) for fit, own in by_place[place] if len(own)), key=itemgetter(0))
+        if len(held) == 1:
+            total[held[0][1]] += weights[place] * held[0][0]
+            continue
+        best = np.zeros(len(total))
+        for fit, own in held:
+            best[own] = fit
+        found = best.nonzero()[0]
+        total[found] += weights[place] * best.take(found)
     return total / max(float(weights.sum()), 1e-9)
-
-
-def _best_fits(forms: list[tuple[float, Places]], size: int) -> tuple[Places, float | Floats]:
-    """The sentences that have one of the forms of a word, each once, and the fit of the best form that each has."""
-    forms = [(fit, sentences) for fit, sentences in forms if len(sentences)]
-    if len(forms) == 1:
-        return forms[0][1], forms[0][0]
-    best = np.zeros(size)
-    for fit, sentences in sorted(forms, key=itemgetter(0)):
-        best[sentences] = fit
-    found = best.nonzero()[0]
-    return found, best.take(found)
 
 
 def _find_bridges(graph: EntityGraph, view: GraphView, asked: Sequence[int], fit: Floats) -> _Bridges:
     """The entities in sentences that have to do with an entity of the question, or stand in a passage about it."""
-    weight, best, title_best = np.zeros(len(fit)), np.zeros(len(fit)), np.zeros(len(fit))
+    weights, fits, title_fits = np.zeros(len(fit)), np.zeros(len(fit)), np.zeros(len(fit))
     source = np.zeros(len(fit), np.int32)
     used = [np.zeros(0, np.int64)]
-    for entity in asked:
-        near, in_title = _sentences_about(graph, view, entity)
-        order = np.lexsort((near, graph.sentence_order(near), -fit.take(near)))[:_MAX_SENTENCES]
-        near, titled = near[order], in_title[order]
+    for number in asked:
+        edges = graph.edges_to(np.array([number]))[0]
+        about = graph.sentences_of(view.row[edges[view.in_title[edges]]])
+        near = np.unique(np.concatenate((about, graph.mentions["sentence"].take(graph.mentions_of(number)))))
+        near = near[view.visible.take(graph.sentences["row"].take(near))]
+        near = near[np.lexsort((near, graph.sentence_order(near), -fit.take(near)))[:_MAX_SENTENCES]]
+        titled = near[np.isin(near, about)]
         used.append(near)
         value = fit.take(near) + _MIN_SENTENCE_FIT
-        weight[near[:_BEST_SENTENCES]] += value[:_BEST_SENTENCES]
-        source[near[value > best.take(near)]] = entity
-        best[near] = np.maximum(best.take(near), value)
-        title_best[near[titled]] = np.maximum(title_best.take(near[titled]), value[titled])
+        weights[near[:_BEST_SENTENCES]] += value[:_BEST_SENTENCES]
+        source[near[value > fits.take(near)]] = number
+        fits[near] = np.maximum(fits.take(near), value)
+        title_fits[titled] = np.maximum(title_fits.take(titled), fit.take(titled) + _MIN_SENTENCE_FIT)
+    # What the sentences are worth is handed on to the entities in them.
     rows = np.unique(graph.sentences["row"].take(np.concatenate(used)))
-    return _bridges_of_sentences(graph, view, asked, rows, (weight, best, title_best), source)
-
-
-def _sentences_about(graph: EntityGraph, view: GraphView, entity: int) -> tuple[Ints, Bools]:
-    """Visible sentences that have to do with an entity, and which of them stand in passages about it."""
-    edges = graph.edges_to(np.array([entity]))[0]
-    titled = graph.sentences_of(view.row[edges[view.in_title[edges]]])
-    mentioning = graph.mentions["sentence"].take(graph.mentions_of(entity))
-    near = np.unique(np.concatenate((titled, mentioning)))
-    near = near[view.visible.take(graph.sentences["row"].take(near))]
-    return near, np.isin(near, titled)
-
-
-def _bridges_of_sentences(
-    graph: EntityGraph, view: GraphView, asked: Sequence[int], rows: Ints, values: tuple[Floats, Floats, Floats],
-    source: NDArray[np.int32],
-) -> _Bridges:  # fmt: skip
-    """Hand what sentences of some rows are worth on to the entities in them."""
-    weights, fits, title_fits = values
     places = np.sort(graph.mentions_in(rows))
-    used = places[fits.take(graph.mentions["sentence"].take(places)) > 0]
-    entity, sentence = graph.mentions["entity"].take(used), graph.mentions["sentence"].take(used)
+    places = places[fits.take(graph.mentions["sentence"].take(places)) > 0]
+    entity, sentence = graph.mentions["entity"].take(places), graph.mentions["sentence"].take(places)
     weight = np.bincount(entity, weights.take(sentence), view.entity_count) / np.maximum(view.passage_counts, 1)
-    fit = _max_by(entity, fits.take(sentence), view.entity_count)
-    title_fit = _max_by(entity, title_fits.take(sentence), view.entity_count)
+    best = _max_by(entity, fits.take(sentence), view.entity_count)
+    title_best = _max_by(entity, title_fits.take(sentence), view.entity_count)
     origin = np.zeros(view.entity_count, np.int32)
     order = np.lexsort((sentence, graph.sentence_order(sentence), fits.take(sentence)))
     origin[entity[order]] = source.take(sentence[order])
-    for by_entity in (weight, fit, title_fit):
+    for by_entity in (weight, best, title_best):
         by_entity[list(asked)] = 0
         by_entity[view.common] = 0
         by_entity[0] = 0
     origin[view.common] = 0
-    return _Bridges(weight, fit, title_fit, origin)
+    return _Bridges(weight, best, title_best, origin)
 
 
 def _entity_signals(graph: EntityGraph, view: GraphView, asked: Sequence[int], bridges: _Bridges) -> dict[str, Floats]:

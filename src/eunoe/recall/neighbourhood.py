@@ -136,11 +136,18 @@ def find_neighbourhood(
 ) -> Neighbourhood:
     """What is near to an entity, at most so many others; without one, those that are tied to most first."""
     with indexes.borrow([scope], graph=True) as held:
-        for each in held:
-            edges = _Edges(each.index)
+        for lent in held:
+            edges = _Edges(lent.index)
             if entity.strip():
                 return _around(store, edges, _find_entity(edges, scope, entity), depth, limit)
-            return _best_connected(store, edges, limit)
+            # Where there is room, those that nothing connects follow, the most frequent first.
+            ties = edges.ties_to_all()
+            numbers = _strongest(edges, ties, limit)
+            apart = np.where(ties > 0, 0.0, edges.passage_counts)
+            numbers += _strongest(edges, apart, limit - len(numbers), numbers)
+            entities = [edges.describe(number, float(ties[number]), 0) for number in numbers]
+            keys = [each.key for each in entities]
+            return Neighbourhood("", tuple(entities), _links(edges, keys), (), _relations(store, edges, keys))
     if entity.strip():
         raise NotFoundError(f"{scope} holds nothing yet, so it knows no {show(entity)}")
     return Neighbourhood()
@@ -175,9 +182,14 @@ class _Edges:
         """For each entity the one that it is shown as."""
         edges = self.graph.edges
         is_visible = visible.take(edges["row"])
-        self.row, self.entity, self.weight = _merge(
-            edges["row"][is_visible], self.shown.take(edges["entity"][is_visible]), edges["weight"][is_visible]
-        )
+        # Each edge once, with its greatest weight.
+        row, entity = edges["row"][is_visible], self.shown.take(edges["entity"][is_visible])
+        weight = edges["weight"][is_visible]
+        order = np.lexsort((-weight, entity, row))
+        row, entity, weight = row[order], entity[order], weight[order]
+        is_first = np.append(np.ones(min(len(row), 1), np.bool_), (np.diff(row) != 0) | (np.diff(entity) != 0))
+        self.row, self.entity = row[is_first], entity[is_first]
+        self.weight: Floats = weight[is_first].astype(np.float64)
         self.row_count, self.entity_count = self.graph.rows, len(self.graph.keys)
         self.passage_counts = np.bincount(self.entity, minlength=self.entity_count)
         """How many rows have each entity."""
@@ -231,25 +243,6 @@ class _Edges:
     def describe(self, entity: int, weight: float, distance: int) -> Entity:
         passages = int(self.passage_counts[entity])
         return Entity(self.graph.keys[entity], self.label(entity), passages, round(weight, 3), distance)
-
-
-def _merge(row: Ints, entity: Ints, weight: NDArray[np.float32]) -> tuple[Ints, Ints, Floats]:
-    """Each edge once, with its greatest weight."""
-    order = np.lexsort((-weight, entity, row))
-    row, entity = row[order], entity[order]
-    is_first = np.append(np.ones(min(len(row), 1), np.bool_), (np.diff(row) != 0) | (np.diff(entity) != 0))
-    return row[is_first], entity[is_first], weight[order][is_first].astype(np.float64)
-
-
-def _best_connected(store: Store, edges: _Edges, limit: int) -> Neighbourhood:
-    """Where there is room, those that nothing connects follow, the most frequent first."""
-    ties = edges.ties_to_all()
-    numbers = _strongest(edges, ties, limit)
-    apart = np.where(ties > 0, 0.0, edges.passage_counts)
-    numbers += _strongest(edges, apart, limit - len(numbers), numbers)
-    entities = [edges.describe(number, float(ties[number]), 0) for number in numbers]
-    keys = [entity.key for entity in entities]
-    return Neighbourhood("", tuple(entities), _links(edges, keys), (), _relations(store, edges, keys))
 
 
 def _around(store: Store, edges: _Edges, start: int, depth: int, limit: int) -> Neighbourhood:

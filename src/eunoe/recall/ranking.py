@@ -419,7 +419,14 @@ def _read_signals(index: StreamIndex, search: _Search) -> tuple[QueryPlan, Evide
 
 
 def _blend_signals(index: StreamIndex, search: _Search, plan: QueryPlan, evidence: Evidence) -> _Ranking:
-    blend, words = _blends(index, search, evidence)
+    recipe, by_length = search.recipe, search.recipe.blends_by_model.get(search.model)
+    # The weights for rows that have a vector, and for the others among them.
+    blend = words = recipe.lexical_blend
+    if evidence.cosines is not None:
+        blend = interpolate(*by_length, round(index.layout.verbosity, 2)) if by_length else recipe.blend
+        words = interpolate(blend, words, _WORDS_SHARE)
+    if not evidence.has_turns:
+        blend, words = _blend_for_atoms(blend), _blend_for_atoms(words)
     total = _weighted_sum(evidence.signals, blend, index.rows)
     if words is not blend and index.dense.count < index.rows:
         total = np.where(index.dense.present, total, _weighted_sum(evidence.signals, words, index.rows))
@@ -435,16 +442,6 @@ def _blend_signals(index: StreamIndex, search: _Search, plan: QueryPlan, evidenc
     scores = np.where(found, 1 / (1 + np.exp(-np.maximum(total, _MIN_LOG_ODDS))), 0)
     explain = partial(_explain_blend, index, evidence, plan, (blend, words))
     return _Ranking(scores, explain, float(index.layout.item_counts[evidence.mask].sum()), blend.size_penalty)
-
-
-def _blends(index: StreamIndex, search: _Search, evidence: Evidence) -> tuple[Blend, Blend]:
-    """The weights for rows that have a vector, and for the others among them."""
-    recipe, by_length = search.recipe, search.recipe.blends_by_model.get(search.model)
-    blend = words = recipe.lexical_blend
-    if evidence.cosines is not None:
-        blend = interpolate(*by_length, round(index.layout.verbosity, 2)) if by_length else recipe.blend
-        words = interpolate(blend, words, _WORDS_SHARE)
-    return (blend, words) if evidence.has_turns else (_blend_for_atoms(blend), _blend_for_atoms(words))
 
 
 def _weighted_sum(signals: dict[str, Floats], blend: Blend, rows: int) -> Doubles:

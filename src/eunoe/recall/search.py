@@ -168,10 +168,6 @@ class Searcher:
                 notes.append(f"searched without vectors: {embedder.error}")
             elif rows and request.vector is None:
                 notes += language_notes(embedder.name, embedder.languages, request.query)
-            left = rows - sum(index.dense.count for index in indexes) if embedder.replaced else 0
-            if left:
-                model = embedder.name
-                notes.append(f"still to be re-embedded with {model}, and found by words alone: {left:,} of {rows:,}")
         if unfinished := sum(len(index.unfinished) for index in indexes):
             notes.append(f"huge texts still being indexed, of which only the beginnings were searched: {unfinished}")
         return tuple(notes)

@@ -14,7 +14,7 @@ from eunoe.memory import Change
 from eunoe.model.arguments import from_micros, to_micros, utc_now
 from eunoe.model.scope import Scope
 from eunoe.server.keys import Key
-from eunoe.server.state import ServerState
+from eunoe.server.state import ServerState, insert
 
 Via = Literal["http", "mcp", "inspector", "oauth", "cli"]
 AuditOutcome = Literal["done", "refused", "failed"]
@@ -22,6 +22,7 @@ _CLEANING_INTERVAL: Final = timedelta(hours=1)
 _NO_END: Final = 2**63 - 1
 _MAX_SCOPES: Final = 20
 """Of one entry: a forgetting may name thousands."""
+_PLAIN: Final = ("action", "key", "tenant", "count", "outcome", "via", "request_id")
 _log = logging.getLogger("eunoe.server")
 
 
@@ -55,14 +56,17 @@ class Audit:
 
     def write(self, entry: AuditEntry) -> None:
         """Add an entry. What it tells of has happened already: a failure is logged, and changes nothing."""
-        row = _row(entry)
+        row: dict[str, Any] = {name: getattr(entry, name) for name in _PLAIN}
+        row["time"] = to_micros(entry.time)
+        row["scopes"] = json.dumps([scope.text for scope in entry.scopes[:_MAX_SCOPES]])
         try:
             with self._state.write(is_durable=False) as db:
-                names, places = ", ".join(row), ", ".join("?" * len(row))
-                number = "(SELECT coalesce(max(number), 0) + 1 FROM audit WHERE tenant = ?)"
-                values = (*row.values(), entry.tenant)
-                db.execute(f"INSERT INTO audit ({names}, number) VALUES ({places}, {number})", values)
-                self._clean(db)
+                last = db.execute("SELECT max(number) FROM audit WHERE tenant = ?", (entry.tenant,)).fetchone()[0]
+                insert(db, "audit", number=(last or 0) + 1, **row)
+                now = utc_now()
+                if self._cleaned is None or now - self._cleaned > _CLEANING_INTERVAL:
+                    self._cleaned = now
+                    db.execute("DELETE FROM audit WHERE time < ?", (to_micros(now - self._kept),))
         except sqlite3.Error as error:
             _log.error("the audit log lacks a %s by %s: %s", entry.action, entry.key, error)
 
@@ -74,20 +78,21 @@ class Audit:
             raise AccessError("the audit log is about a whole tenant: use a key without scopes")
         if after and not (after.isascii() and after.isdecimal()):
             raise InputError("after is no cursor: pass the `next` of the page before")
-        place = "number" if by.tenant else "id"
-        owner = "tenant = ?" if by.tenant else "? = ''"
+        place, owner = ("number", "tenant = ?") if by.tenant else ("id", "? = ''")
         last = min(int(after or _NO_END), _NO_END)
         with self._state.read() as db:
             query = f"SELECT * FROM audit WHERE {owner} AND {place} < ? ORDER BY {place} DESC LIMIT ?"
             rows = db.execute(query, (by.tenant, last, limit + 1)).fetchall()
-        entries = [_entry(row, place) for row in rows[:limit]]
+        entries = [
+            AuditEntry(
+                scopes=tuple(Scope.stored(text) for text in json.loads(row["scopes"])),
+                time=from_micros(row["time"]),
+                id=row[place],
+                **{name: row[name] for name in _PLAIN},
+            )
+            for row in rows[:limit]
+        ]
         return entries, str(entries[-1].id) if len(rows) > limit else ""
-
-    def _clean(self, db: sqlite3.Connection) -> None:
-        now = utc_now()
-        if self._cleaned is None or now - self._cleaned > _CLEANING_INTERVAL:
-            self._cleaned = now
-            db.execute("DELETE FROM audit WHERE time < ?", (to_micros(now - self._kept),))
 
 
 class AuditTrail:
@@ -112,23 +117,3 @@ class AuditTrail:
         tenant = self._key.tenant or (tenants.pop() if len(tenants) == 1 else "")
         self.is_empty = False
         self._audit.write(AuditEntry(action, self._key.id, tenant, scopes, count, outcome, self._via, self._request_id))
-
-
-def _row(entry: AuditEntry) -> dict[str, Any]:
-    return {
-        "time": to_micros(entry.time),
-        "key": entry.key,
-        "tenant": entry.tenant,
-        "action": entry.action,
-        "scopes": json.dumps([scope.text for scope in entry.scopes[:_MAX_SCOPES]]),
-        "count": entry.count,
-        "outcome": entry.outcome,
-        "via": entry.via,
-        "request_id": entry.request_id,
-    }
-
-
-def _entry(row: sqlite3.Row, place: str) -> AuditEntry:
-    values = {name: row[name] for name in ("action", "key", "tenant", "count", "outcome", "via", "request_id")}
-    scopes = tuple(Scope.stored(text) for text in json.loads(row["scopes"]))
-    return AuditEntry(scopes=scopes, time=from_micros(row["time"]), id=row[place], **values)

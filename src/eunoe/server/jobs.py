@@ -1,4 +1,4 @@
-"""The queue of jobs: what waits, who works on it and until when, what failed and why."""
+"""Jobs: the queue of what runs behind the replies, the threads that work it off, and what each kind does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from eunoe.memory import Memory
 from eunoe.memory import lease_seconds as store_lease_seconds
 from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
-from eunoe.server.state import ServerState
+from eunoe.server.state import ServerState, insert
 
 JobState = Literal["queued", "running", "succeeded", "dead", "cancelled"]
 STATES: Final[tuple[JobState, ...]] = ("queued", "running", "succeeded", "dead", "cancelled")
@@ -33,8 +33,16 @@ MAX_ATTEMPTS: Final = 5
 FIRST_PAUSE_SECONDS: Final = 5.0
 _LONGEST_PAUSE_SECONDS: Final = 3600.0
 _KEEP_SECONDS: Final = 7 * 86_400.0
+"""So long one that ended is kept; dead ones stay until somebody has seen to them."""
 _MAX_ERROR_CHARACTERS: Final = 300
-_ENDED: Final = ("succeeded", "dead", "cancelled")
+_FREE: Final = "(state = 'queued' AND due <= ?) OR (state = 'running' AND lease < ?)"
+_SAME: Final = "state = 'queued' AND (kind, tenant, scope, options) = (?, ?, ?, ?)"
+_END: Final = "UPDATE job SET state = ?, error = ?, result = ?, finished = ?, owner = '', lease = NULL WHERE id = ?"
+_REQUEUE: Final = (
+    "UPDATE job SET state = 'queued', error = ?, due = ?, attempts = ?, owner = '', lease = NULL, finished = NULL "
+    "WHERE id = ?"
+)
+_log = logging.getLogger("eunoe.server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,27 +93,23 @@ class JobQueue:
     ) -> Job:
         """Put a job into the queue, or return the same one if it waits already."""
         now = time()
-        given = json.dumps(options or {}, sort_keys=True)
+        what = {"kind": kind, "tenant": tenant, "scope": scope, "options": json.dumps(options or {}, sort_keys=True)}
         with self._state.write() as db:
-            known = db.execute(
-                "SELECT * FROM job WHERE state = 'queued' AND (kind, tenant, scope, options) = (?, ?, ?, ?)",
-                (kind, tenant, scope, given),
-            ).fetchone()
+            long_ago = now - _KEEP_SECONDS
+            db.execute("DELETE FROM job WHERE state IN ('succeeded', 'cancelled') AND finished < ?", (long_ago,))
+            known = db.execute(f"SELECT * FROM job WHERE {_SAME}", tuple(what.values())).fetchone()
             if known:
                 return _job(known)
             id = secrets.token_hex(8)
-            db.execute(
-                "INSERT INTO job (id, kind, tenant, scope, options, state, created, due) "
-                "VALUES (?, ?, ?, ?, ?, 'queued', ?, ?)",
-                (id, kind, tenant, scope, given, now, now + delay),
-            )
-            return _job(db.execute("SELECT * FROM job WHERE id = ?", (id,)).fetchone())
+            insert(db, "job", id=id, state="queued", created=now, due=now + delay, **what)
+            return _find(db, id)
 
     def claim(self, owner: str) -> Job | None:
         """Lease the job that has been due for longest: a new one, or one whose worker has not been heard of."""
         now = time()
-        if not self._is_any_free(now):
-            return None
+        with self._state.read() as db:
+            if db.execute(f"SELECT 1 FROM job WHERE {_FREE} LIMIT 1", (now, now)).fetchone() is None:
+                return None
         with self._state.write() as db:
             row = db.execute(f"SELECT * FROM job WHERE {_FREE} ORDER BY due LIMIT 1", (now, now)).fetchone()
             if row is None:
@@ -119,11 +123,7 @@ class JobQueue:
                 "total = NULL, attempts = attempts + 1 WHERE id = ?",
                 (owner, now + self.lease_seconds, now, now, row["id"]),
             )
-            return _job(db.execute("SELECT * FROM job WHERE id = ?", (row["id"],)).fetchone())
-
-    def _is_any_free(self, now: float) -> bool:
-        with self._state.read() as db:
-            return db.execute(f"SELECT 1 FROM job WHERE {_FREE} LIMIT 1", (now, now)).fetchone() is not None
+            return _find(db, row["id"])
 
     def renew(self, job: Job, owner: str, done: int = 0, total: int | None = None) -> bool:
         """Hold on to a job and say how far it is; return False if it is no longer this owner's."""
@@ -138,12 +138,10 @@ class JobQueue:
     def succeed(self, job: Job, owner: str, result: Mapping[str, Any], keep: bool = True) -> None:
         """End a job well. One that is not worth keeping leaves no record."""
         with self._state.write() as db:
-            if not _is_held(db, job, owner):
-                return
-            if keep:
+            if _is_held(db, job, owner):
                 db.execute(_END, ("succeeded", "", json.dumps(result), time(), job.id))
-            else:
-                db.execute("DELETE FROM job WHERE id = ?", (job.id,))
+                if not keep:
+                    db.execute("DELETE FROM job WHERE id = ?", (job.id,))
 
     def fail(self, job: Job, owner: str, error: str) -> None:
         """End an attempt that went wrong: it waits for the next one, or joins the dead ones."""
@@ -156,17 +154,17 @@ class JobQueue:
             else:
                 pause = min(self._pause_seconds * 4 ** (job.attempts - 1), _LONGEST_PAUSE_SECONDS)
                 due = now + pause * random.uniform(0.75, 1.0)  # many that failed together do not come back together
-                db.execute(_REQUEUE, (said, due, job.id))
+                db.execute(_REQUEUE, (said, due, job.attempts, job.id))
 
     def hand_back(self, job: Job, owner: str) -> None:
         """Give a job back as if nobody had begun it."""
         with self._state.write() as db:
-            if _is_held(db, job, owner):
-                if _waits_already(db, job):
-                    db.execute("DELETE FROM job WHERE id = ?", (job.id,))
-                else:
-                    db.execute(_REQUEUE, (job.error, time(), job.id))
-                    db.execute("UPDATE job SET attempts = attempts - 1 WHERE id = ?", (job.id,))
+            if not _is_held(db, job, owner):
+                return
+            if _waits_already(db, job):
+                db.execute("DELETE FROM job WHERE id = ?", (job.id,))
+            else:
+                db.execute(_REQUEUE, (job.error, time(), job.attempts - 1, job.id))
 
     def retry(self, id: str, tenant: str | None = None) -> Job:
         """Put a dead, cancelled or pausing job into the queue now, with all its attempts before it."""
@@ -176,19 +174,17 @@ class JobQueue:
                 raise ConflictError(f"the job is {job.state}: only one that failed or was cancelled can be tried again")
             if job.state != "queued" and _waits_already(db, job):
                 raise ConflictError("the same job waits in the queue already")
-            db.execute(
-                "UPDATE job SET state = 'queued', attempts = 0, due = ?, finished = NULL WHERE id = ?", (time(), id)
-            )
-            return _find(db, id, tenant)
+            db.execute(_REQUEUE, (job.error, time(), 0, id))
+            return _find(db, id)
 
     def cancel(self, id: str, tenant: str | None = None) -> Job:
         """Take a job out of the queue. One that runs is let go of: what it has committed stays."""
         with self._state.write() as db:
             job = _find(db, id, tenant)
-            if job.state in _ENDED:
+            if job.state not in ("queued", "running"):
                 raise ConflictError(f"the job is {job.state} already")
             db.execute(_END, ("cancelled", job.error, "{}", time(), id))
-            return _find(db, id, tenant)
+            return _find(db, id)
 
     def get(self, id: str, tenant: str | None = None) -> Job:
         with self._state.read() as db:
@@ -198,19 +194,17 @@ class JobQueue:
         self, tenant: str | None = None, state: JobState | None = None, limit: int = 50, after: str = ""
     ) -> tuple[list[Job], str]:
         """Jobs, newest first, and where to read on. Without a tenant those of all."""
-        conditions, values = ["1 = 1"], list[object]()
-        if tenant is not None:
-            conditions, values = [*conditions, "tenant = ?"], [*values, tenant]
-        if state:
-            conditions, values = [*conditions, "state = ?"], [*values, state]
-        if after:
-            created, id = _parse_cursor(after)
-            conditions, values = [*conditions, "(created, id) < (?, ?)"], [*values, created, id]
-        where = " AND ".join(conditions)
+        created, _, id = after.partition(":")
+        try:
+            place = float(created or "inf")
+        except ValueError:
+            raise InputError("cannot read on after this: pass the `next` of the page before") from None
+        query = (
+            "SELECT * FROM job WHERE (?1 IS NULL OR tenant = ?1) AND (?2 IS NULL OR state = ?2) "
+            "AND (created, id) < (?3, ?4) ORDER BY created DESC, id DESC LIMIT ?5"
+        )
         with self._state.read() as db:
-            rows = db.execute(
-                f"SELECT * FROM job WHERE {where} ORDER BY created DESC, id DESC LIMIT ?", (*values, limit + 1)
-            ).fetchall()
+            rows = db.execute(query, (tenant, state, place, id, limit + 1)).fetchall()
         more = f"{rows[limit - 1]['created']!r}:{rows[limit - 1]['id']}" if len(rows) > limit else ""
         return [_job(row) for row in rows[:limit]], more
 
@@ -224,17 +218,6 @@ class JobQueue:
             found = dict(db.execute("SELECT state, count(*) FROM job GROUP BY state").fetchall())
         return {state: found.get(state, 0) for state in STATES}
 
-    def clean_up(self) -> None:
-        """Drop what ended long ago; dead ones stay until somebody has seen to them."""
-        with self._state.write() as db:
-            long_ago = time() - _KEEP_SECONDS
-            db.execute("DELETE FROM job WHERE state IN ('succeeded', 'cancelled') AND finished < ?", (long_ago,))
-
-
-_FREE: Final = "(state = 'queued' AND due <= ?) OR (state = 'running' AND lease < ?)"
-_END: Final = "UPDATE job SET state = ?, error = ?, result = ?, finished = ?, owner = '', lease = NULL WHERE id = ?"
-_REQUEUE: Final = "UPDATE job SET state = 'queued', error = ?, due = ?, owner = '', lease = NULL WHERE id = ?"
-
 
 def _is_held(db: sqlite3.Connection, job: Job, owner: str) -> bool:
     return db.execute("SELECT 1 FROM job WHERE id = ? AND owner = ?", (job.id, owner)).fetchone() is not None
@@ -242,15 +225,11 @@ def _is_held(db: sqlite3.Connection, job: Job, owner: str) -> bool:
 
 def _waits_already(db: sqlite3.Connection, job: Job) -> bool:
     """Whether the same work was put into the queue anew while this job ran."""
-    given = json.dumps(dict(job.options), sort_keys=True)
-    key = (job.kind, job.tenant, job.scope, given, job.id)
-    found = db.execute(
-        "SELECT 1 FROM job WHERE state = 'queued' AND (kind, tenant, scope, options) = (?, ?, ?, ?) AND id <> ?", key
-    )
-    return found.fetchone() is not None
+    what = (job.kind, job.tenant, job.scope, json.dumps(dict(job.options), sort_keys=True))
+    return db.execute(f"SELECT 1 FROM job WHERE {_SAME} AND id <> ?", (*what, job.id)).fetchone() is not None
 
 
-def _find(db: sqlite3.Connection, id: str, tenant: str | None) -> Job:
+def _find(db: sqlite3.Connection, id: str, tenant: str | None = None) -> Job:
     row = db.execute("SELECT * FROM job WHERE id = ?", (id,)).fetchone()
     if row is None or (tenant is not None and row["tenant"] != tenant):
         raise NotFoundError("no such job")
@@ -258,23 +237,11 @@ def _find(db: sqlite3.Connection, id: str, tenant: str | None) -> Job:
 
 
 def _job(row: sqlite3.Row) -> Job:
-    plain = ("id", "kind", "tenant", "scope", "state", "attempts", "error", "done", "total")
-    values: dict[str, Any] = {name: row[name] for name in plain}
-    values |= {name: _moment(row[name]) for name in ("created", "due", "started", "finished", "heartbeat")}
+    values = {name: value for name, value in dict(row).items() if name not in ("owner", "lease")}
+    for name in ("created", "due", "started", "finished", "heartbeat"):
+        values[name] = None if row[name] is None else datetime.fromtimestamp(row[name], UTC)
     values |= {name: json.loads(row[name]) for name in ("options", "result")}
     return Job(**values)
-
-
-def _moment(seconds: float | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
-
-
-def _parse_cursor(after: str) -> tuple[float, str]:
-    created, _, id = after.partition(":")
-    try:
-        return float(created), id
-    except ValueError:
-        raise InputError("cannot read on after this: pass the `next` of the page before") from None
 
 
 THREADS: Final = 2
@@ -284,7 +251,6 @@ _JOIN_SECONDS: Final = 0.5
 """For threads with nothing to do; those that hang are left behind."""
 _RENEWALS: Final = 3
 """How often a lease is renewed in its own time."""
-_log = logging.getLogger("eunoe.server")
 
 
 class Progress:
@@ -325,6 +291,7 @@ class _Run:
 
     job: Job
     owner: str
+    kind: JobKind
     progress: Progress = field(default_factory=Progress)
     began: float = field(default_factory=monotonic)
 
@@ -338,22 +305,21 @@ class Worker:
         self._wake = threading.Condition()
         self._runs: dict[str, _Run] = {}
         self._is_open = True
-        self._threads = [self._start_thread() for _ in range(threads)]
-        self._keeper = threading.Thread(target=self._keep_leases, name="eunoe-lease-keeper", daemon=True)
-        self._keeper.start()
+        self._threads = [self._start_thread(self._work) for _ in range(threads)]
+        self._keeper = self._start_thread(self._keep_leases)
         for name, kind in kinds.items():
             if kind.every:
                 self.add(name)
 
     def add(self, kind: str, **what: Any) -> Job:
         """Put a job into the queue and wake a thread for it."""
-        return self._with_wake_up(self._queue.add(kind, **what))
+        return self._woken_for(self._queue.add(kind, **what))
 
     def retry(self, id: str) -> Job:
         """Put a job that failed or was cancelled back into the queue."""
-        return self._with_wake_up(self._queue.retry(id))
+        return self._woken_for(self._queue.retry(id))
 
-    def _with_wake_up(self, job: Job) -> Job:
+    def _woken_for(self, job: Job) -> Job:
         with self._wake:
             self._wake.notify_all()
         return job
@@ -376,9 +342,9 @@ class Worker:
         for thread in self._threads:
             thread.join(max(end - monotonic(), _JOIN_SECONDS))
 
-    def _start_thread(self) -> threading.Thread:
+    def _start_thread(self, target: Callable[[], None]) -> threading.Thread:
         # A daemon: a job that hangs must not keep the process from ending.
-        thread = threading.Thread(target=self._work, name="eunoe-worker", daemon=True)
+        thread = threading.Thread(target=target, name="eunoe-worker", daemon=True)
         thread.start()
         return thread
 
@@ -394,47 +360,45 @@ class Worker:
                 with self._wake:
                     if self._is_open:
                         self._wake.wait(_POLL_SECONDS)
-            elif not self._do(_Run(job, owner)):
-                return  # another thread has taken the place of this one
+                continue
+            kind = self._kinds.get(job.kind)
+            if kind is None:
+                self._queue.fail(job, owner, f"no worker knows jobs of kind {job.kind}")
+            elif not self._do(_Run(job, owner, kind)):
+                return  # it was given up meanwhile, and another thread has taken the place of this one
 
     def _do(self, run: _Run) -> bool:
         """Do one job; return False if this thread was given up meanwhile."""
+        job, error, result = run.job, "", None
         with self._wake:
             self._runs[run.owner] = run
-        error, result = self._try(run)
+        try:
+            result = run.kind.work(job, run.progress)
+            is_stopped = False
+        except JobStopped:
+            is_stopped = True
+        except EunoeError as problem:
+            error, is_stopped = f"{type(problem).__name__}: {problem}", False
+        except Exception as problem:
+            _log.exception("job %s (%s) failed", job.id, job.kind)
+            error, is_stopped = f"unexpected {type(problem).__name__}; the server's log says where", False
         with self._wake:
             is_ours = self._runs.pop(run.owner, None) is run
             self._wake.notify_all()
-        if is_ours:
-            self._end(run, error, result)
-        return is_ours
-
-    def _try(self, run: _Run) -> tuple[str | None, Mapping[str, Any] | None]:
-        kind = self._kinds.get(run.job.kind)
-        if kind is None:
-            return f"no worker knows jobs of kind {run.job.kind}", None
-        try:
-            return None, kind.work(run.job, run.progress)
-        except JobStopped:
-            return "", None
-        except EunoeError as error:
-            return f"{type(error).__name__}: {error}", None
-        except Exception as error:
-            _log.exception("job %s (%s) failed", run.job.id, run.job.kind)
-            return f"unexpected {type(error).__name__}; the server's log says where", None
-
-    def _end(self, run: _Run, error: str | None, result: Mapping[str, Any] | None) -> None:
-        job, kind = run.job, self._kinds.get(run.job.kind)
-        if error == "":
+        if not is_ours:
+            return False
+        if is_stopped:
             self._queue.hand_back(job, run.owner)
-        elif error is not None:
+        elif error:
             _log.warning("job %s (%s) has to be tried again: %s", job.id, job.kind, error)
             self._queue.fail(job, run.owner, error)
         else:
             # Whoever asked for a job wants to see its end; what comes back by itself leaves no record of nothing.
-            self._queue.succeed(job, run.owner, result or {}, keep=result is not None or not (kind and kind.every))
-        if kind and kind.every and self._is_open:
-            self._queue.add(job.kind, tenant=job.tenant, scope=job.scope, options=job.options, delay=kind.every)
+            self._queue.succeed(job, run.owner, result or {}, keep=result is not None or not run.kind.every)
+        if run.kind.every and self._is_open:
+            delay = run.kind.every
+            self._queue.add(job.kind, tenant=job.tenant, scope=job.scope, options=job.options, delay=delay)
+        return True
 
     def _keep_leases(self) -> None:
         while True:
@@ -445,18 +409,14 @@ class Worker:
                 runs = list(self._runs.values())
             for run in runs:
                 try:
-                    self._keep_lease(run)
+                    if monotonic() - run.began > run.kind.max_seconds:
+                        self._give_up(run, f"it took longer than {run.kind.max_seconds:.0f} s")
+                    elif not self._queue.renew(run.job, run.owner, run.progress.done, run.progress.total):
+                        self._give_up(run, "")  # cancelled, or another worker has it
                 except Exception:
                     _log.exception("the lease of job %s could not be renewed", run.job.id)
 
-    def _keep_lease(self, run: _Run) -> None:
-        kind = self._kinds.get(run.job.kind)
-        if kind and monotonic() - run.began > kind.max_seconds:
-            self._give_up(run, f"it took longer than {kind.max_seconds:.0f} s")
-        elif not self._queue.renew(run.job, run.owner, run.progress.done, run.progress.total):
-            self._give_up(run, None)  # cancelled, or another worker has it
-
-    def _give_up(self, run: _Run, error: str | None) -> None:
+    def _give_up(self, run: _Run, error: str) -> None:
         """Let go of a job whose thread cannot be stopped from outside, and put another thread in its place."""
         run.progress.is_stopped = True
         with self._wake:
@@ -466,7 +426,7 @@ class Worker:
         if error:
             self._queue.fail(run.job, run.owner, error)
         if self._is_open:
-            self._threads.append(self._start_thread())
+            self._threads.append(self._start_thread(self._work))
 
 
 _SESSIONS_AT_A_TIME: Final = 8
@@ -529,7 +489,7 @@ def _form_result(report: FormReport) -> Mapping[str, Any] | None:
 def _embed(memory: Memory, job: Job, progress: Progress) -> Mapping[str, Any] | None:
     model = job.options.get("model")
     status = memory.status()
-    if model is None and not status.unembedded and not status.reembedding:
+    if model is None and not status.unembedded:
         return None
     made = memory.admin.reembed(model, progress=progress)
     return {"vectors": made} if made else None
@@ -537,7 +497,7 @@ def _embed(memory: Memory, job: Job, progress: Progress) -> Mapping[str, Any] | 
 
 def _apply_retention(memory: Memory, job: Job, progress: Progress) -> Mapping[str, Any] | None:
     scopes = [Scope.parse(job.scope)] if job.scope else [stream.scope for stream in memory.streams.list()]
-    archived, is_exact = 0, not job.scope or _is_exact(job)
+    archived, is_exact = 0, not job.scope or bool(job.options.get("exact"))
     for done, scope in enumerate(scopes, 1):
         archived += len(memory.streams.apply_retention(scope, exact=is_exact).archived)
         progress(done, len(scopes))
@@ -547,12 +507,10 @@ def _apply_retention(memory: Memory, job: Job, progress: Progress) -> Mapping[st
 def _export(memory: Memory, folder: Path, job: Job, progress: Progress) -> Mapping[str, Any]:
     folder.mkdir(mode=0o700, exist_ok=True)
     file = folder / f"{job.id}.jsonl"
-    lines = memory.admin.export(list(job.options["scopes"]), file, progress=progress, exact=_is_exact(job))
+    lines = memory.admin.export(
+        list(job.options["scopes"]), file, progress=progress, exact=bool(job.options.get("exact"))
+    )
     return {"lines": lines, "bytes": file.stat().st_size}
-
-
-def _is_exact(job: Job) -> bool:
-    return bool(job.options.get("exact"))
 
 
 def _clean_up(exports: Path, job: Job, progress: Progress) -> None:

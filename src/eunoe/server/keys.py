@@ -27,7 +27,7 @@ from eunoe.model.arguments import (
     utc_now,
 )
 from eunoe.model.scope import Scope, Scopes, parse_scopes
-from eunoe.server.state import ServerState
+from eunoe.server.state import ServerState, insert
 
 _PREFIX: Final = "eun"
 _ID_BYTES: Final = 5
@@ -63,11 +63,11 @@ class Key:
 
     def covers(self, other: Key) -> bool:
         """Whether another key can do no more than this one."""
-        return (
-            (not self.tenant or self.tenant == other.tenant)
-            and set(other.rights) <= set(self.rights)
-            and (not self.scopes or _is_within(other.scopes, self.scopes))
-        )
+        is_within = not self.scopes or bool(other.scopes)
+        for scope in other.scopes if self.scopes else ():
+            is_within = is_within and any(mine.items() <= scope.items() for mine in self.scopes)
+        is_tenant = not self.tenant or self.tenant == other.tenant
+        return is_within and is_tenant and set(other.rights) <= set(self.rights)
 
 
 OWNER: Final = Key("owner", "owner of this store")
@@ -92,10 +92,16 @@ class Keys:
     ) -> tuple[Key, str]:
         """Make a key; return it and its text, which is shown this once."""
         _check_admin(by)
+        now = utc_now()
         id = base64.b32encode(secrets.token_bytes(_ID_BYTES)).decode().lower()
-        bound = _check_scopes(scopes)
-        key = Key(id, check_id(name, "name"), _check_tenant(tenant), bound, _check_rights(rights), utc_now(), expires)
-        if expires and expires <= utc_now():
+        bound = tuple(parse_scopes(scopes)) if scopes not in ((), []) else ()  # an empty text is a mistake, not all
+        if any("tenant" in scope for scope in bound):
+            raise InputError("a key's scopes are within its tenant: name the tenant as such, not in a scope")
+        chosen = check_choices(rights, "rights", RIGHTS)
+        tenant = Scope(tenant=check_id(tenant, "tenant"))["tenant"] if tenant else ""
+        ordered = tuple(right for right in RIGHTS if right in chosen)
+        key = Key(id, check_id(name, "name"), tenant, bound, ordered, now, expires)
+        if expires and expires <= now:
             raise InputError("expires is in the past: such a key could never be used")
         if not by.covers(key):
             raise AccessError("a key cannot make one that can do more: keep to its tenant, scopes and rights")
@@ -103,9 +109,19 @@ class Keys:
             raise AccessError(f"a key cannot make one that lasts longer: it ends at {by.expires.isoformat()}")
         secret = secrets.token_urlsafe(_SECRET_BYTES)
         with self.state.write() as db:
-            row = _row(key) | {"hash": _hash(secret)}
-            db.execute(f"INSERT INTO key ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values()))
-        return key, _text(id, secret)
+            insert(
+                db,
+                "key",
+                id=id,
+                name=key.name,
+                tenant=key.tenant,
+                scopes=json.dumps([scope.text for scope in bound]),
+                rights=json.dumps(key.rights),
+                created=to_micros(now),
+                expires=to_micros(expires) if expires else None,
+                hash=_hash(secret),
+            )
+        return key, f"{_PREFIX}_{id}_{secret}"
 
     def list(self, by: Key = OWNER) -> list[Key]:
         """All keys, newest first, also those that have ended."""
@@ -126,7 +142,7 @@ class Keys:
             db.execute(f"UPDATE key SET {change}, hash = ? WHERE id = ?", (until, _hash(secret), id))
             if not overlap:
                 _end_all(db, id)
-        return key, _text(id, secret)
+        return key, f"{_PREFIX}_{id}_{secret}"
 
     def revoke(self, id: str, *, by: Key = OWNER) -> Key:
         """End a key for good, and its sessions and grants."""
@@ -192,44 +208,8 @@ def _check_admin(by: Key) -> None:
         raise AccessError("the right 'admin' is missing: keys are made and seen by a key that has it")
 
 
-def _check_tenant(tenant: str) -> str:
-    return Scope(tenant=check_id(tenant, "tenant"))["tenant"] if tenant else ""
-
-
-def _check_scopes(scopes: Scopes) -> tuple[Scope, ...]:
-    bound = tuple(parse_scopes(scopes)) if scopes not in ((), []) else ()  # an empty text is a mistake, not all
-    if any("tenant" in scope for scope in bound):
-        raise InputError("a key's scopes are within its tenant: name the tenant as such, not in a scope")
-    return bound
-
-
-def _check_rights(rights: Iterable[Right]) -> tuple[Right, ...]:
-    chosen = check_choices(rights, "rights", RIGHTS)
-    return tuple(right for right in RIGHTS if right in chosen)
-
-
-def _is_within(scopes: tuple[Scope, ...], bounds: tuple[Scope, ...]) -> bool:
-    return bool(scopes) and all(any(bound.items() <= scope.items() for bound in bounds) for scope in scopes)
-
-
-def _text(id: str, secret: str) -> str:
-    return f"{_PREFIX}_{id}_{secret}"
-
-
 def _hash(secret: str) -> bytes:
     return hashlib.sha256(secret.encode(errors="replace")).digest()
-
-
-def _row(key: Key) -> dict[str, object]:
-    return {
-        "id": key.id,
-        "name": key.name,
-        "tenant": key.tenant,
-        "scopes": json.dumps([scope.text for scope in key.scopes]),
-        "rights": json.dumps(key.rights),
-        "created": to_micros(key.created or utc_now()),
-        "expires": to_micros(key.expires) if key.expires else None,
-    }
 
 
 def _key(row: sqlite3.Row) -> Key:

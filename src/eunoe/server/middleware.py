@@ -23,7 +23,7 @@ from eunoe.memory.verb import VERBS
 from eunoe.server.access import Allowance, Attempt, Caller, LoginError, RateLimit, find_session_id
 from eunoe.server.audit import AuditOutcome
 from eunoe.server.config import Addresses
-from eunoe.server.observation import FIELDS, REQUEST_LOGGER, Metrics, Tracing
+from eunoe.server.observation import FIELDS, REQUEST_LOGGER, Metrics, Tracing, end_span
 from eunoe.server.problems import ProblemResponse, problem, problem_of
 from eunoe.server.services import Services
 
@@ -95,7 +95,7 @@ class EnvelopeMiddleware:
                 operation = getattr(scope.get("route"), "name", None) or _UNMATCHED
                 self._note(scope, operation, status or 500, perf_counter() - began)
                 if span:
-                    span.end(operation, status or 500)
+                    end_span(span, operation, status or 500)
 
     def _note(self, scope: Scope, operation: str, status: int, seconds: float) -> None:
         self._metrics.note_request(operation, status, seconds)

@@ -6,7 +6,7 @@ import json
 import logging
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from threading import Lock
 from time import monotonic
@@ -138,7 +138,6 @@ class _StoreCollector(Collector):
             ("eunoe_scopes", "Scopes that hold something.", status.scopes),
             ("eunoe_due_messages", "Messages not yet turned into memories.", status.due_messages),
             ("eunoe_unembedded", "Items without any vector, which is still to be made.", status.unembedded),
-            ("eunoe_outdated", "Items whose vector is by a replaced model and is made anew.", _outdated(status)),
             ("eunoe_store_bytes", "Size of the store on disk.", status.bytes),
             ("eunoe_index_cache_bytes", "Memory that indexes take.", status.cached_bytes),
         ):
@@ -156,10 +155,6 @@ class _StoreCollector(Collector):
             return self._status
 
 
-def _outdated(status: Status) -> int:
-    return status.reembedding.total - status.reembedding.done if status.reembedding else 0
-
-
 def _model_metrics(status: Status) -> Iterator[Metric]:
     names = ["operation", "model"]
     calls = CounterMetricFamily("eunoe_model_calls", "Calls of language models.", labels=[*names, "outcome"])
@@ -175,39 +170,34 @@ def _model_metrics(status: Status) -> Iterator[Metric]:
     yield from (calls, tokens, cost)
 
 
-class RequestSpan:
-    """The span of one request. It names the operation, never the path: that may hold ids."""
-
-    def __init__(self, span: Any) -> None:
-        self._span = span
-
-    def end(self, operation: str, status: int) -> None:
-        self._span.update_name(operation)
-        self._span.set_attribute("eunoe.operation", operation)
-        self._span.set_attribute("http.response.status_code", status)
-
-
 class Tracing:
-    """Makes spans with a tracer provider of its own."""
+    """OpenTelemetry, where it is turned on: a span for each request, with a tracer provider of its own."""
 
     def __init__(self, provider: Any = None) -> None:
         self._provider = provider or _otlp_provider()
         self._tracer = self._provider.get_tracer("eunoe")
 
-    @contextmanager
-    def request(self, scope: Scope) -> Iterator[RequestSpan]:
+    def request(self, scope: Scope) -> AbstractContextManager[Any]:
+        """A span until the block ends."""
         from opentelemetry.propagate import extract
         from opentelemetry.trace import SpanKind
 
         parent = extract(dict(Headers(scope=scope)))
         attributes = {"http.request.method": scope["method"]}
-        with self._tracer.start_as_current_span(
+        span: AbstractContextManager[Any] = self._tracer.start_as_current_span(
             "request", parent, kind=SpanKind.SERVER, attributes=attributes, record_exception=False
-        ) as span:
-            yield RequestSpan(span)
+        )
+        return span
 
     def close(self) -> None:
         self._provider.shutdown()
+
+
+def end_span(span: Any, operation: str, status: int) -> None:
+    """It names the operation, never the path: that may hold ids."""
+    span.update_name(operation)
+    span.set_attribute("eunoe.operation", operation)
+    span.set_attribute("http.response.status_code", status)
 
 
 def _otlp_provider() -> Any:

@@ -113,9 +113,9 @@ def helper_processes(config: ServerConfig, listener: socket.socket) -> Iterator[
 
 
 def _serve(config: ServerConfig, listener: socket.socket) -> None:
-
     threading.Thread(target=_stop_with_parent, name="eunoe-parent", daemon=True).start()
-    serve_requests(config, listener)
+    configure_logs(config.log_format, config.log_level)
+    _run(Services(config), listener)
 
 
 def _stop_with_parent() -> None:
@@ -149,20 +149,20 @@ def serve(config: ServerConfig, announce: Callable[[str, Services], None]) -> No
     listener, config = open_listener(config)
     try:
         services = Services(config)
-        _check_keys(config, services)
+        if not config.is_loopback and not any(key.is_valid for key in services.keys.list()):
+            asyncio.run(services.close())
+            reason = "can be reached by others and there are no keys: run `eunoe key create` first"
+            raise ServerError(f"{config.host} {reason}")
         url = local_url(config)
         services.write_address(url)
         announce(url, services)
         with helper_processes(config, listener):
-            _Uvicorn(uvicorn_settings(services), services).run(sockets=[listener])
+            _run(services, listener)
     finally:
         listener.close()
 
 
-def serve_requests(config: ServerConfig, listener: socket.socket) -> None:
-    """Answer requests beside the process that has the socket, until a signal asks to stop."""
-    configure_logs(config.log_format, config.log_level)
-    services = Services(config)
+def _run(services: Services, listener: socket.socket) -> None:
     _Uvicorn(uvicorn_settings(services), services).run(sockets=[listener])
 
 
@@ -200,14 +200,12 @@ def open_listener(config: ServerConfig) -> tuple[socket.socket, ServerConfig]:
     try:
         listener.bind((config.host, config.port))
         listener.listen(_BACKLOG)  # whoever calls before all is ready waits, and is not refused
-    except socket.gaierror:
-        listener.close()
-        raise ServerError(f"{config.host} is not an address of this machine: choose another --host") from None
     except OSError as error:
         listener.close()
-        raise ServerError(
-            f"cannot listen on {config.host}:{config.port}: {error.strerror}; choose another --port"
-        ) from None
+        if isinstance(error, socket.gaierror):
+            raise ServerError(f"{config.host} is not an address of this machine: choose another --host") from None
+        place = f"{config.host}:{config.port}"
+        raise ServerError(f"cannot listen on {place}: {error.strerror}; choose another --port") from None
     return listener, replace(config, port=listener.getsockname()[1])
 
 
@@ -215,9 +213,3 @@ def local_url(config: ServerConfig) -> str:
     """Where this machine itself reaches the server."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(config.host, config.host)
     return f"http://[{host}]:{config.port}" if ":" in host else f"http://{host}:{config.port}"
-
-
-def _check_keys(config: ServerConfig, services: Services) -> None:
-    if not config.is_loopback and not any(key.is_valid for key in services.keys.list()):
-        asyncio.run(services.close())
-        raise ServerError(f"{config.host} can be reached by others and there are no keys: run `eunoe key create` first")

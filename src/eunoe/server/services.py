@@ -13,6 +13,7 @@ from typing import Final
 
 import eunoe
 from eunoe.errors import ConflictError
+from eunoe.files import create_once
 from eunoe.memory import AsyncMemory, Change, Memory
 from eunoe.model.scope import Scope
 from eunoe.net.local_server import LocalFiles
@@ -102,16 +103,8 @@ class Services:
 
     def write_address(self, url: str) -> None:
         """Tell local clients where this server listens."""
-        with suppress(FileNotFoundError):
-            self.files.address.unlink()
-        with open(os.open(self.files.address, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            json.dump({"url": url, "pid": os.getpid()}, file)
-
-    def _remove_address(self) -> None:
-        """Unless another server has written its own meanwhile."""
-        with suppress(OSError, ValueError):
-            if json.loads(self.files.address.read_text())["pid"] == os.getpid():
-                self.files.address.unlink()
+        self.files.address.unlink(missing_ok=True)
+        create_once(self.files.address, json.dumps({"url": url, "pid": os.getpid()}).encode())
 
     def _start_worker(self) -> Worker:
         if not self.config.worker:  # another process does the jobs
@@ -135,7 +128,9 @@ class Services:
 
     async def close(self) -> None:
         """Stop in order. What was acknowledged is stored; what the worker holds is finished or handed back."""
-        self._remove_address()
+        with suppress(OSError, ValueError):  # unless another server has written its own meanwhile
+            if json.loads(self.files.address.read_text())["pid"] == os.getpid():
+                self.files.address.unlink()
         await asyncio.to_thread(self._webhook_sender.close)
         await asyncio.to_thread(self.worker.close)
         await self.memory.close()

@@ -1,4 +1,4 @@
-"""What a server keeps of its own: keys, audit, jobs, events. It lies beside the store and never holds memories."""
+"""What a server keeps of its own: keys, audit, jobs, webhooks. It lies beside the store and never holds memories."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 _BUSY_SECONDS: Final = 10.0
 
 
 class ServerState:
-    """A small SQLite file. Threads and processes may share it."""
+    """A small SQLite file with the tables of `state.sql`. Threads and processes may share it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -27,7 +27,9 @@ class ServerState:
         """SQLite lets writers wait in ever longer sleeps; within this process they queue up instead."""
         self._later = ThreadPoolExecutor(1, thread_name_prefix="eunoe-state")
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        self._migrate()
+        with self.write() as db:
+            for statement in (resources.files("eunoe.server") / "state.sql").read_text().split(";\n"):
+                db.execute(statement)
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
@@ -56,19 +58,20 @@ class ServerState:
                 raise
             connection.commit()
 
+    def write_later(self, statement: str, values: tuple[object, ...]) -> None:
+        """Write something that nobody waits for. A stop waits for it; a failure is passed over."""
+
+        def write() -> None:
+            with self.write(is_durable=False) as db:
+                db.execute(statement, values)
+
+        with suppress(RuntimeError):  # it is closed
+            self._later.submit(write)
+
     def scrub(self) -> None:
         """Move the log into the file, so that what was deleted stands nowhere any more."""
         with self._write_lock:
             self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    def write_later(self, statement: str, values: tuple[object, ...]) -> None:
-        """Write something that nobody waits for. A stop waits for it; a failure is passed over."""
-        with suppress(RuntimeError):  # it is closed
-            self._later.submit(self._write_one, statement, values)
-
-    def _write_one(self, statement: str, values: tuple[object, ...]) -> None:
-        with self.write(is_durable=False) as db:
-            db.execute(statement, values)
 
     def close(self) -> None:
         self._later.shutdown()
@@ -82,27 +85,16 @@ class ServerState:
     def _connection(self) -> sqlite3.Connection:
         known: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if known is None:
-            known = self._local.connection = self._connect()
+            known = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            known.row_factory = sqlite3.Row
+            for setting in ("journal_mode = WAL", "secure_delete = ON", "foreign_keys = ON"):
+                known.execute(f"PRAGMA {setting}")
+            with self._lock:
+                self._connections.append(known)
+            self._local.connection = known
         return known
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA secure_delete = ON")
-        connection.execute("PRAGMA foreign_keys = ON")
-        with self._lock:
-            self._connections.append(connection)
-        return connection
 
-    def _migrate(self) -> None:
-        """Apply the scripts of `schema/` that this file has not seen yet, by name."""
-        with self.write() as db:
-            db.execute("CREATE TABLE IF NOT EXISTS migration (name TEXT PRIMARY KEY)")
-            done = {row["name"] for row in db.execute("SELECT name FROM migration")}
-            scripts = (each for each in resources.files("eunoe.server.schema").iterdir() if each.name.endswith(".sql"))
-            for script in sorted(scripts, key=lambda each: each.name):
-                if script.name not in done:
-                    for statement in script.read_text().split(";\n"):
-                        db.execute(statement)
-                    db.execute("INSERT INTO migration VALUES (?)", (script.name,))
+def insert(db: sqlite3.Connection, table: str, **row: Any) -> None:
+    names, places = ", ".join(row), ", ".join("?" * len(row))
+    db.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", tuple(row.values()))

@@ -68,8 +68,6 @@ class ItemQuery(NamedTuple):
     """Those that no summary holds."""
     without_graph: bool = False
     """Those whose entities were not extracted."""
-    with_vector: int | None = None
-    """Those that this model has embedded."""
     streams: Sequence[int] | None = None
     """Those of any of these, where `stream` is one."""
     without_vector: int | None = None
@@ -308,10 +306,6 @@ class Store(ABC):
     @abstractmethod
     def delete_vectors(self, seqs: Sequence[int], model: int | None = None) -> int:
         """Remove the vectors of records, those of every model or of one; return how many there were."""
-
-    @abstractmethod
-    def embedded(self, model: int, limit: int) -> list[int]:
-        """Return the numbers under which a model has vectors, the newest first."""
 
     @abstractmethod
     def get_value(self, name: str) -> str | None:

@@ -410,10 +410,6 @@ class SqlStore(Verification):
         models: Condition = _ANY_MODEL if model is None else ("model = ?", (model,))
         return self._delete("vectors", [models, ("seq IN ({})", seqs)])
 
-    def embedded(self, model: int, limit: int) -> list[int]:
-        rows = self._find("SELECT seq FROM vectors", [("model = ?", (model,))], "seq DESC", limit)
-        return [seq for (seq,) in rows]
-
     def get_value(self, name: str) -> str | None:
         rows = self._read(VALUES, [("name = ?", (name,))])
         if not rows:

@@ -38,7 +38,6 @@ _CONDITIONS: Final = {
     "pending": "i.pending = 1",
     "unabsorbed": "NOT EXISTS (SELECT 1 FROM absorptions a WHERE a.stream = i.stream AND a.id = i.id)",
     "without_graph": "NOT EXISTS (SELECT 1 FROM passage_graphs g WHERE g.seq = i.seq)",
-    "with_vector": "EXISTS (SELECT 1 FROM vectors v WHERE v.model = ? AND v.seq = i.seq)",
     "without_vector": "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.model = ? AND v.seq = i.seq)",
 }
 """What stands for the fields of an `ItemQuery`."""

@@ -138,7 +138,7 @@ def test_the_last_step_follows_no_link_though_it_was_a_file_when_it_was_looked_u
         return found
 
     monkeypatch.setattr(files, "names", swap_after)
-    with pytest.raises(InputError, match=r"README\.md cannot be read"):
+    with pytest.raises(InputError, match=r"README\.md is or lies behind a link"):
         files.read("README.md")
 
 

@@ -7,21 +7,26 @@ import json
 from typing import Any
 
 import pytest
+from tenxgraph.core.state import AgentState, Message
+from tenxgraph.runtime.adapters.llm.model_response_converter import ModelResponseConverter
 from tenxgraph.storage.store.store_schema import MemorySearchResult, MemoryType
 from tests.support.agentflow_graphs import (
-    END,
     InjectQ,
     ScriptedModel,
     graphs,
-    memory_tools,
     scripted_agent,
-    states,
     stores,
     tool_loop,
     user_message,
 )
+from tests.support.agentflow_memory import compile_chain, convert_messages, user
 
-from eunoe.hosts.agentflow import EunoeStore
+from eunoe.hosts.agentflow import (
+    FACT_EXTRACTION_PROMPT,
+    EunoeStore,
+    configure_memory,
+)
+from eunoe.memory import Memory
 
 ANNA = {"user_id": "anna", "thread_id": "t1"}
 SEMANTIC = {"memory_type": "semantic"}
@@ -104,19 +109,6 @@ def test_a_memory_key_is_updated_and_a_memory_deleted_by_the_tool(store: EunoeSt
     assert store.get_all(ANNA) == []
 
 
-def test_tool_calls_at_once_with_one_key_end_with_one_memory(store: EunoeStore) -> None:
-    async def store_all() -> None:
-        manager = memory_tools.BackgroundTaskManager()
-        for number in range(12):
-            arguments = {"action": "store", "content": f"Anna is {number}.", "memory_key": "age"}
-            told = await memory_tools.memory_tool(**arguments, config=ANNA, store=store, task_manager=manager)
-            assert json.loads(told)["status"] == "scheduled"
-        await manager.wait_for_all()
-
-    asyncio.run(store_all())
-    assert len(store.get_all(ANNA)) == 1
-
-
 @pytest.mark.parametrize("mode", ["agent", "integration"])
 def test_what_is_known_stands_before_the_model_with_braces_as_they_are(store: EunoeStore, mode: str) -> None:
     # `{context.x}` would end the run, `{context_summary}` would be expanded, a single brace cannot be read.
@@ -137,24 +129,14 @@ def test_what_is_known_stands_before_the_model_with_braces_as_they_are(store: Eu
     assert store.search(ANNA, "Tea")[0].content == hostile
 
 
-def test_a_budget_of_the_agent_leaves_out_whole_memories(store: EunoeStore) -> None:
-    store.store({"user_id": "anna"}, "Long tea. " * 500)
-    store.store({"user_id": "anna"}, "Short tea.")
-    model = ScriptedModel(["Ok."])
-    config = stores.MemoryConfig(store=store, retrieval_mode="preload", max_tokens=50)
-    run(tool_loop(scripted_agent(model, memory=config), graphs.ToolNode([]), store), "tea")
-    assert "- Short tea. (relevance" in model.system_text
-    assert "Long tea" not in model.system_text
-
-
 def test_the_memory_of_an_agent_is_shared_read_only_and_apart_from_its_users(store: EunoeStore) -> None:
     store.store({"user_id": "anna"}, "Anna's secret recipe.")
     store.store({"agent_id": "cook"}, "The house recipe is soup.")
     store.store({"agent_id": "waiter"}, "The waiter's recipe.")
-    for user in ("anna", "ben"):
+    for name in ("anna", "ben"):
         model = ScriptedModel([{"tool": "agent_memory_tool", "query": "recipe"}, "Soup."])
         agent_memory = stores.AgentMemoryConfig(enabled=True, agent_id="cook")
-        run(with_tools(store, model, agent_memory=agent_memory), "A recipe?", config={**ANNA, "user_id": user})
+        run(with_tools(store, model, agent_memory=agent_memory), "A recipe?", config={**ANNA, "user_id": name})
         assert [each["content"] for each in json.loads(model.tool_text)] == ["The house recipe is soup."]
     model = ScriptedModel(["Soup."])
     config = stores.MemoryConfig(store=store, retrieval_mode="preload", agent_memory=agent_memory)
@@ -177,24 +159,18 @@ def test_a_run_without_a_user_reads_and_writes_nobodys_memory(store: EunoeStore,
     assert contents(store.get_all({"user_id": "anna"})) == ["Anna's secret."]
 
 
-def test_a_user_may_be_fixed_where_the_agent_is_made(store: EunoeStore) -> None:
-    model = ScriptedModel([{"tool": "user_memory_tool", "action": "remember", "text": "Anna likes tea."}, "Ok."])
-    run(with_tools(store, model, user_memory=stores.UserMemoryConfig(user_id="anna")), "Tea!", config={})
-    assert contents(store.get_all({"user_id": "anna"})) == ["Anna likes tea."]
-
-
 def test_many_runs_of_one_graph_at_once_stay_apart(store: EunoeStore) -> None:
     users = [f"user{number}" for number in range(20)]
-    for user in users:
-        store.store({"user_id": user}, f"The colour of {user} is {user}-blue.")
+    for name in users:
+        store.store({"user_id": name}, f"The colour of {name} is {name}-blue.")
     model = ScriptedModel(["Blue."] * len(users))
     config = stores.MemoryConfig(store=store, retrieval_mode="preload")
     app = tool_loop(scripted_agent(model, memory=config), graphs.ToolNode([]), store)
 
     async def run_all() -> None:
         runs = (
-            app.ainvoke(user_message(f"I am {user}. Which colour?"), config={"user_id": user, "thread_id": user})
-            for user in users
+            app.ainvoke(user_message(f"I am {name}. Which colour?"), config={"user_id": name, "thread_id": name})
+            for name in users
         )
         await asyncio.gather(*runs)
         await app.aclose()
@@ -202,9 +178,9 @@ def test_many_runs_of_one_graph_at_once_stay_apart(store: EunoeStore) -> None:
     asyncio.run(run_all())
     assert len(model.requests) == len(users)
     for request in model.requests:
-        user = request["messages"][-1]["content"].split()[2].rstrip(".")
+        name = request["messages"][-1]["content"].split()[2].rstrip(".")
         shown = json.dumps(request["messages"])
-        assert [other for other in users if f"{other}-blue" in shown] == [user]
+        assert [other for other in users if f"{other}-blue" in shown] == [name]
 
 
 def test_a_stream_remembers_too(store: EunoeStore) -> None:
@@ -221,21 +197,60 @@ def test_a_stream_remembers_too(store: EunoeStore) -> None:
     assert contents(store.get_all(ANNA)) == ["Anna likes tea."]
 
 
-def test_a_node_that_blocks_uses_the_store_in_a_graph_that_blocks(store: EunoeStore) -> None:
-    def node(state: Any, config: dict[str, Any]) -> Any:
-        store.store(config, state.context[-1].text())
-        return states.Message.text_message(" ".join(contents(store.search(config, "tea"))), role="assistant")
-
-    graph = graphs.StateGraph(container=InjectQ())
-    graph.add_node("main", node)
-    graph.set_entry_point("main")
-    graph.add_edge("main", END)
-    result = graph.compile(store=store).invoke(user_message("Anna likes tea."), config=ANNA)
-    assert result["messages"][-1].text() == "Anna likes tea."
+FACT = "Anna is allergic to peanuts."
 
 
-def test_closing_a_graph_leaves_the_memory_to_the_next_one(store: EunoeStore) -> None:
-    for number in range(2):
-        call = {"tool": "user_memory_tool", "action": "remember", "text": f"Fact {number}."}
-        run(with_tools(store, ScriptedModel([call, "Ok."])), "Remember.")
-    assert contents(store.get_all(ANNA)) == ["Fact 0.", "Fact 1."]
+async def complete(model: ScriptedModel, messages: list[dict[str, Any]]) -> Any:
+    return await model.client.chat.completions.create(model="gpt-4o", messages=messages)  # type: ignore[call-overload]
+
+
+def ask(app: Any, text: str) -> str:
+    result = asyncio.run(app.ainvoke(user_message(text), config=dict(ANNA)))
+    answer: str = result["messages"][-1].text()
+    return answer
+
+
+def test_an_agent_that_uses_its_memory_itself(memory: Memory) -> None:
+    container, store = InjectQ(), EunoeStore(memory)
+    manager = configure_memory(container, store)
+    asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), [FACT]))
+    model = ScriptedModel(["You must not eat peanuts."])
+
+    async def memory_aware_agent(state: AgentState, config: dict[str, Any]) -> Message:
+        memories = await manager.retrieve_context(config, state.context[-1].text())
+        prompt = f"You are helpful. Context from memory:\n{manager.format_memories(memories)}"
+        messages = convert_messages(system_prompts=[{"role": "system", "content": prompt}], state=state)
+        answer = await ModelResponseConverter(await complete(model, messages), converter="openai").invoke()
+        await manager.store_interaction(config, state.context[-1], answer)
+        return answer
+
+    app = compile_chain({"MAIN": memory_aware_agent}, container=container)
+    assert ask(app, "What is Anna allergic to?") == "You must not eat peanuts."
+    assert f"[semantic] {FACT} (score" in model.system_text
+    stored = asyncio.run(store.aget_all(ANNA))
+    assert stored[-1].content == "User: What is Anna allergic to?\nAssistant: You must not eat peanuts."
+
+
+def test_an_agent_that_keeps_facts(memory: Memory) -> None:
+    container, store = InjectQ(), EunoeStore(memory)
+    manager = configure_memory(container, store)
+    model = ScriptedModel([json.dumps({"facts": [FACT, "Anna lives in Lisbon."]})])
+
+    async def answer(state: AgentState, config: dict[str, Any]) -> str:
+        return "Noted."
+
+    async def extract_facts_agent(state: AgentState, config: dict[str, Any]) -> AgentState:
+        conversation = "\n".join(f"{message.role}: {message.text()}" for message in state.context[-4:])
+        prompt = FACT_EXTRACTION_PROMPT.replace("{conversation}", conversation)
+        response = await complete(model, [{"role": "user", "content": prompt}])
+        facts = json.loads(response.choices[0].message.content)
+        await manager.extract_and_store_facts(config=config, message=state.context[-1], facts=facts)
+        return state
+
+    ask(
+        compile_chain({"MAIN": answer, "FACTS": extract_facts_agent}, container=container), "I live in Lisbon, {and}..."
+    )
+    assert "user: I live in Lisbon, {and}...\nassistant: Noted." in model.requests[0]["messages"][0]["content"]
+    recalled = asyncio.run(manager.retrieve_context(ANNA, "What is Anna allergic to?"))
+    assert recalled[0].content == FACT
+    assert recalled[0].memory_type == MemoryType.SEMANTIC

@@ -1,18 +1,23 @@
-"""A memory manager over a store: what it recalls, what it stores once, what it archives and what it forgets."""
+"""The memory manager: what it recalls, stores once, archives and forgets, over three stores; and how memories read."""
 
 import asyncio
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from tenxgraph.storage.store.base_store import BaseStore
 from tenxgraph.storage.store.store_schema import MemorySearchResult, MemoryType
+from tests.support.agentflow_graphs import ROOT
 from tests.support.agentflow_memory import ANNA, BEN, CountingStore, assistant, fact, user
 
 import eunoe
 from eunoe.errors import InputError, LlmError, ScopeError
 from eunoe.hosts.agentflow import EunoeStore, LLMExtractor, LLMSummarizer, MemoryManager
+from eunoe.hosts.agentflow.manager import format_memories, with_memories, without_memories
 from eunoe.hosts.agentflow.testing import MockStore
+from eunoe.memory import Memory
 
 
 @pytest.fixture
@@ -51,20 +56,6 @@ def test_without_a_store_there_is_nothing() -> None:
     assert manager.format_memories([]) == ""
 
 
-def test_an_interaction_is_found_again_with_the_ids_of_its_messages(
-    store: CountingStore, manager: MemoryManager
-) -> None:
-    question, answer = user("Which tea do I like?"), assistant("You like green tea.")
-    memory_id = asyncio.run(manager.store_interaction(ANNA, question, answer))
-    memory = asyncio.run(store.aget(ANNA, memory_id))
-    assert memory is not None
-    assert memory.content == "User: Which tea do I like?\nAssistant: You like green tea."
-    assert memory.memory_type == MemoryType.EPISODIC
-    assert memory.metadata["user_message_id"] == question.message_id
-    assert memory.metadata["assistant_message_id"] == answer.message_id
-    assert recall(manager, "green tea") == [memory.content]
-
-
 def test_an_interaction_is_stored_once(store: CountingStore, manager: MemoryManager) -> None:
     question, answer = user("Which tea?"), assistant("Green tea.")
     ids = {asyncio.run(manager.store_interaction(ANNA, question, answer)) for _ in range(3)}
@@ -72,18 +63,6 @@ def test_an_interaction_is_stored_once(store: CountingStore, manager: MemoryMana
     ids.add(asyncio.run(again.store_interaction(ANNA, question, answer)))
     assert ids == set(store.memories)
     assert store.writes == 1
-
-
-def test_a_later_answer_to_the_same_question_takes_the_place_of_the_first(
-    store: CountingStore, manager: MemoryManager
-) -> None:
-    question = user("Which tea?")
-    first = asyncio.run(manager.store_interaction(ANNA, question, assistant("I am not sure.")))
-    better = assistant("Green tea.")
-    assert asyncio.run(manager.store_interaction(ANNA, question, better)) == first
-    [memory] = store.memories.values()
-    assert memory.content.endswith("Green tea.")
-    assert memory.metadata["assistant_message_id"] == better.message_id
 
 
 def test_messages_with_the_same_id_are_told_apart_by_their_words(store: CountingStore, manager: MemoryManager) -> None:
@@ -96,12 +75,6 @@ def test_messages_with_the_same_id_are_told_apart_by_their_words(store: Counting
 def test_silence_is_no_interaction(store: CountingStore, manager: MemoryManager, question: str, answer: str) -> None:
     assert interact(manager, question, answer) == ""
     assert not store.memories
-
-
-def test_users_are_kept_apart(manager: MemoryManager) -> None:
-    interact(manager, "I like green tea.", "Noted.")
-    interact(manager, "I like black tea.", "Noted.", BEN)
-    assert recall(manager, "tea", BEN) == ["User: I like black tea.\nAssistant: Noted."]
 
 
 def test_a_store_that_mixes_users_up_is_not_trusted(store: CountingStore, manager: MemoryManager) -> None:
@@ -180,15 +153,6 @@ def test_a_blank_query_recalls_nothing(store: CountingStore, manager: MemoryMana
     assert recall(manager, "  ") == []
 
 
-def test_facts_are_stored_with_their_source(store: CountingStore, manager: MemoryManager) -> None:
-    message = user("I moved to Lisbon and I keep bees.")
-    ids = asyncio.run(manager.extract_and_store_facts(ANNA, message, ["Anna lives in Lisbon.", "Anna keeps bees."]))
-    stored = [asyncio.run(store.aget(ANNA, memory_id)) for memory_id in ids]
-    assert [memory and memory.content for memory in stored] == ["Anna lives in Lisbon.", "Anna keeps bees."]
-    assert {memory.metadata["source_message_id"] for memory in stored if memory} == {message.message_id}
-    assert {memory.memory_type for memory in stored if memory} == {MemoryType.SEMANTIC}
-
-
 @pytest.mark.parametrize("facts", [{"facts": ["Anna keeps bees."]}, '["Anna keeps bees."]'])
 def test_an_object_with_facts_or_json_is_taken_as_its_list(
     store: CountingStore, manager: MemoryManager, facts: Any
@@ -257,12 +221,6 @@ def test_an_interaction_that_was_taken_for_another_leaves_that_as_it_is(
     assert store.memories[first].content.endswith("Green tea.")
 
 
-def test_deduplication_can_be_turned_off(store: CountingStore) -> None:
-    manager = MemoryManager(store, dedup_threshold=None)
-    asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), ["Anna likes tea."] * 2))
-    assert len(store.memories) == 2
-
-
 def test_the_oldest_are_archived_where_there_are_too_many(store: CountingStore) -> None:
     manager = MemoryManager(store, max_per_user=2)
     words = ["apples", "bridges", "clocks", "dragons"]
@@ -273,13 +231,6 @@ def test_the_oldest_are_archived_where_there_are_too_many(store: CountingStore) 
     assert set(ids) == set(store.memories), "nothing is deleted"
     assert asyncio.run(manager.archive(ANNA, ids[1], archived=False))
     assert recall(manager, "bridges") != []
-
-
-def test_others_are_not_archived_for_it(store: CountingStore) -> None:
-    manager = MemoryManager(store, max_per_user=1)
-    interact(manager, "I like apples.", "Noted.", BEN)
-    interact(manager, "I like bridges.", "Noted.")
-    assert recall(manager, "apples", BEN) != []
 
 
 def test_archived_memories_take_no_room(store: CountingStore) -> None:
@@ -360,16 +311,6 @@ def test_nobody_forgets_what_belongs_to_others(store: CountingStore, manager: Me
     assert set(store.memories) == {memory_id}
 
 
-@pytest.mark.parametrize("scope", ["user", "thread"])
-def test_a_user_is_forgotten_in_every_thread(store: CountingStore, scope: Any) -> None:
-    manager = MemoryManager(store, scope=scope)
-    for thread in ("t1", "t2"):
-        interact(manager, f"I like {thread}.", "Noted.", {**ANNA, "thread_id": thread})
-    interact(manager, "I like tea.", "Noted.", BEN)
-    asyncio.run(manager.forget_user(ANNA))
-    assert {memory.user_id for memory in store.memories.values()} == {"ben"}
-
-
 def test_what_was_forgotten_may_be_said_again(store: CountingStore, manager: MemoryManager) -> None:
     question, answer = user("I live in Lisbon."), assistant("Noted.")
     memory_id = asyncio.run(manager.store_interaction(ANNA, question, answer))
@@ -410,3 +351,197 @@ def test_a_question_asked_often_does_not_crowd_out_what_answers_it() -> None:
         found = recall(manager, "What am I allergic to?")
     assert "User: Peanuts make my throat swell up.\nAssistant: Noted." in found
     assert sum("allergic" in text for text in found) <= 2
+
+
+InMemoryStore = import_module(f"{ROOT}.qa.testing").InMemoryStore
+
+
+@pytest.fixture(params=["eunoe", "mock", "agentflow"])
+def any_store(request: pytest.FixtureRequest, memory: Memory) -> BaseStore:
+    store: BaseStore = {"eunoe": lambda: EunoeStore(memory), "mock": MockStore, "agentflow": InMemoryStore}[
+        request.param
+    ]()
+    return store
+
+
+@pytest.fixture
+def eunoe_store(memory: Memory) -> EunoeStore:
+    return EunoeStore(memory)
+
+
+def say(manager: MemoryManager, question: str, config: dict[str, Any] = ANNA) -> str:
+    return asyncio.run(manager.store_interaction(config, user(question), assistant("Noted.")))
+
+
+def test_ids_lead_to_memories(any_store: BaseStore) -> None:
+    manager = MemoryManager(any_store)
+    question = user("I live in Lisbon.")
+    memory_id = asyncio.run(manager.store_interaction(ANNA, question, assistant("Noted.")))
+    [fact_id] = asyncio.run(manager.extract_and_store_facts(ANNA, question))
+    for stored, memory_type in ((memory_id, MemoryType.EPISODIC), (fact_id, MemoryType.SEMANTIC)):
+        memory = asyncio.run(any_store.aget({"user_id": "anna"}, stored))
+        assert memory is not None
+        assert "I live in Lisbon." in memory.content
+        assert memory.memory_type == memory_type
+        assert question.message_id in memory.metadata.values()
+
+
+def test_nobody_recalls_what_belongs_to_others(any_store: BaseStore) -> None:
+    manager = MemoryManager(any_store, relevance_threshold=0.0)
+    say(manager, "I live in Lisbon.")
+    assert recall(manager, "Lisbon", BEN) == []
+    assert recall(manager, "Lisbon") == ["User: I live in Lisbon.\nAssistant: Noted."]
+
+
+def test_nobody_recalls_what_belongs_to_another_thread(any_store: BaseStore) -> None:
+    manager = MemoryManager(any_store, relevance_threshold=0.0, scope="thread")
+    say(manager, "I live in Lisbon.")
+    assert recall(manager, "Lisbon", {**ANNA, "thread_id": "t2"}) == []
+    assert len(recall(manager, "Lisbon")) == 1
+
+
+def test_what_is_too_much_is_archived_and_pinned_memories_stay(any_store: BaseStore) -> None:
+    manager = MemoryManager(any_store, relevance_threshold=0.0, max_per_user=2, dedup_threshold=None)
+    pinned = say(manager, "I live in Lisbon.")
+    assert asyncio.run(manager.pin(ANNA, pinned))
+    for said in ("I work as a nurse.", "I play the cello."):
+        say(manager, said)
+    memories = asyncio.run(any_store.aget_all({"user_id": "anna"}))
+    archived = [memory.content for memory in memories if memory.metadata.get("archived")]
+    assert archived == ["User: I work as a nurse.\nAssistant: Noted."]
+    assert archived[0] not in recall(manager, "nurse")
+    assert len(recall(manager, "Lisbon")) >= 1
+
+
+def test_a_summary_is_made_and_renewed(any_store: BaseStore) -> None:
+    manager = MemoryManager(any_store, dedup_threshold=None)
+    first = say(manager, "I live in Lisbon.")
+    say(manager, "I work as a nurse.", {**ANNA, "thread_id": "t2"})
+    summary_id = asyncio.run(manager.summarize(ANNA))
+    assert asyncio.run(manager.summarize(ANNA)) == summary_id
+    assert asyncio.run(manager.forget_memory(ANNA, first))
+    texts = [memory.content for memory in asyncio.run(any_store.aget_all({"user_id": "anna"}))]
+    assert len(texts) == 2
+    assert not any("Lisbon" in text for text in texts)
+    assert all("nurse" in text for text in texts)
+
+
+@pytest.mark.parametrize("scope", ["user", "thread"])
+def test_a_user_is_forgotten(any_store: BaseStore, scope: Any) -> None:
+    manager = MemoryManager(any_store, scope=scope)
+    for thread in ("t1", "t2"):
+        say(manager, "I live in Lisbon.", {**ANNA, "thread_id": thread})
+    kept = say(manager, "I live in Lisbon.", BEN)
+    asyncio.run(manager.forget_user({"user_id": "anna"}))
+    left = [*asyncio.run(any_store.aget_all({"user_id": "anna"})), *asyncio.run(any_store.aget_all({"user_id": "ben"}))]
+    assert {memory.id for memory in left} == {kept}
+
+
+def test_eunoe_finds_what_has_other_words(eunoe_store: EunoeStore) -> None:
+    manager = MemoryManager(eunoe_store)
+    facts = ["Anna is allergic to peanuts.", "Anna lives in Lisbon.", "The server runs Debian 13."]
+    asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), facts))
+    assert recall(manager, "Is Anna allergic to anything?")[0] == "Anna is allergic to peanuts."
+    assert recall(manager, "How do magnets work?") == []
+
+
+def test_an_interaction_that_another_process_stored_is_known(eunoe_store: EunoeStore) -> None:
+    question, answer = user("I live in Lisbon."), assistant("Noted.")
+    ids = {
+        asyncio.run(MemoryManager(eunoe_store, dedup_threshold=None).store_interaction(ANNA, question, answer))
+        for _ in range(2)
+    }
+    assert len(ids) == len(asyncio.run(eunoe_store.aget_all(ANNA))) == 1
+
+
+@pytest.mark.parametrize("scope", ["user", "thread"])
+def test_the_same_words_at_once_are_one_memory(eunoe_store: EunoeStore, scope: Any) -> None:
+    """Managers of their own stand for processes."""
+
+    async def store_all() -> tuple[set[str], set[str]]:
+        managers = [MemoryManager(eunoe_store, scope=scope) for _ in range(6)]
+        said = "I am allergic to peanuts."
+        interactions = [each.store_interaction(ANNA, user(said), assistant("Noted.")) for each in managers]
+        facts = [each.extract_and_store_facts(ANNA, user(said)) for each in managers]
+        return set(await asyncio.gather(*interactions)), {id for ids in await asyncio.gather(*facts) for id in ids}
+
+    ids = [id for group in asyncio.run(store_all()) for id in group]
+    assert len(ids) == 2
+    assert {memory.id for memory in eunoe_store.get_all(ANNA)} == set(ids)
+    say(MemoryManager(eunoe_store, scope=scope), "I am allergic to peanuts.", {**ANNA, "thread_id": "t2"})
+    assert len(eunoe_store.get_all(ANNA)) == (2 if scope == "user" else 3)
+
+
+def test_a_later_answer_that_another_process_gets_takes_the_place_of_the_first(any_store: BaseStore) -> None:
+    question = user("Which tea?")
+    for answer in ("I am not sure.", "Green tea."):
+        manager = MemoryManager(any_store)
+        asyncio.run(manager.store_interaction(ANNA, question, assistant(answer)))
+    (memory,) = asyncio.run(any_store.aget_all({"user_id": "anna"}))
+    assert memory.content.endswith("Green tea.")
+
+
+def test_a_fact_that_is_stored_again_brings_back_the_one_that_was_archived(eunoe_store: EunoeStore) -> None:
+    manager = MemoryManager(eunoe_store, relevance_threshold=0.0)
+    [first] = asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), ["Anna lives in Lisbon."]))
+    asyncio.run(manager.archive(ANNA, first))
+    assert recall(manager, "Lisbon") == []
+    assert asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), ["Anna lives in Lisbon."])) == [first]
+    assert recall(manager, "Lisbon") == ["Anna lives in Lisbon."]
+
+
+def test_a_fact_that_was_changed_is_not_overwritten_by_its_first_words(eunoe_store: EunoeStore) -> None:
+    manager = MemoryManager(eunoe_store)
+    [first] = asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), ["Anna lives in Lisbon."]))
+    eunoe_store.update(ANNA, first, "Anna lives in Porto.")
+    [second] = asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), ["Anna lives in Lisbon."]))
+    texts = {memory.id: memory.content for memory in eunoe_store.get_all(ANNA)}
+    assert texts == {first: "Anna lives in Porto.", second: "Anna lives in Lisbon."}
+
+
+def test_turns_that_share_a_memory_do_not_overwrite_each_other(eunoe_store: EunoeStore) -> None:
+    manager = MemoryManager(eunoe_store)
+    turns = [user("Which tea?"), user("Which tea?")]
+
+    async def run() -> None:
+        await asyncio.gather(*(manager.store_interaction(ANNA, turn, assistant("Green tea.")) for turn in turns))
+        for number, turn in enumerate(turns):
+            await manager.store_interaction(ANNA, turn, assistant(f"Black tea, number {number}."))
+
+    asyncio.run(run())
+    texts = [memory.content.partition("Assistant: ")[2] for memory in eunoe_store.get_all(ANNA)]
+    assert sorted(texts) == ["Black tea, number 0.", "Black tea, number 1."]
+
+
+def test_each_line_has_number_type_score_and_age() -> None:
+    old = datetime.now(UTC) - timedelta(days=3)
+    local = datetime.now() - timedelta(hours=2)  # as Agentflow has it
+    memories = [fact("Anna likes tea", 0.912, timestamp=old), fact("Ben likes jam", 0.7, timestamp=local)]
+    assert format_memories(memories).splitlines()[2:4] == [
+        "1. [semantic] Anna likes tea (score 0.91, 3 days ago)",
+        "2. [semantic] Ben likes jam (score 0.70, 2 hours ago)",
+    ]
+
+
+@pytest.mark.parametrize("text", ["{context}", "{{x}}", "{", "}", "{0.__class__}", "a {b!r:^{c}} d"])
+def test_braces_come_out_of_a_format_as_they_were(text: str) -> None:
+    assert f"] {text} (score" in format_memories([fact(text)]).format()
+    assert f"] {text} (score" in format_memories([fact(text)], double_braces=False)
+
+
+@pytest.mark.parametrize("text", ["</recalled_memories>", "<|im_start|>system", "a\n\n2. [semantic] b", "a\u2028b"])
+def test_a_memory_is_one_line_and_ends_no_fence(text: str) -> None:
+    lines = format_memories([fact(text)]).splitlines()
+    assert len(lines) == 4
+    assert "<" not in lines[2]
+
+
+@pytest.mark.parametrize("summary", [None, "", "They talked.", "They talked.\n\nAbout tea."])
+def test_a_summary_comes_out_as_it_went_in(summary: str | None) -> None:
+    text = format_memories([fact("tea & {jam} <x>")])
+    shown = with_memories(summary, text)
+    assert shown.endswith(text)
+    assert shown.startswith(summary or "<recalled_memories>")
+    assert with_memories(shown, text) == shown
+    assert without_memories(shown) == (summary or None)
+    assert without_memories(summary) == summary

@@ -166,47 +166,6 @@ class TestImport:
         )
         assert all("\n" not in problem and len(problem) < 400 for problem in report.problems)
 
-    @pytest.mark.parametrize(
-        ("written", "said"),
-        [
-            ("null", "the file is null: it must be an object"),
-            ("[1]", "the file is [1]: it must be an object"),
-            ('"text"', 'the file is "text": it must be an object'),
-            ("{}", "docs is missing"),
-            ('{"docs": null}', "docs is null: it must be a list"),
-            ('{"docs": {"a": 1}}', 'docs is {"a": 1}: it must be a list'),
-            ('{"docs": [null]}', "the entry is null: it must be an object"),
-            ('{"docs": [["a"]]}', 'the entry is ["a"]: it must be an object'),
-            ('{"docs": [{}]}', "passage is missing"),
-            ('{"docs": "' + 90 * "x" + '"}', f'docs is "{39 * "x"}…: it must be a list'),
-        ],
-    )
-    def test_what_is_of_another_shape_is_said_with_what_is_due(
-        self, tmp_path: Path, memory: ProjectMemory, written: str, said: str
-    ) -> None:
-        put_openie(tmp_path / "old", OPENIE)
-        (tmp_path / "old" / "openie_results_ner_odd.json").write_text(written, encoding="utf-8")
-        (problem,) = import_folder(memory, "shop", tmp_path / "old").problems
-        assert problem.partition(": ")[2] == said
-
-    @pytest.mark.parametrize(
-        ("written", "said"),
-        [
-            (b"null", "the file is null: it must be an object"),
-            (b"[1]", "the file is [1]: it must be an object"),
-            (b'{"chunk-1": null}', "the metadata is null: it must be an object"),
-            (b"\xff\xff", "not UTF-8 text"),
-            (b"[" * 200_000, "nested too deep"),
-        ],
-    )
-    def test_metadata_of_another_shape_too(
-        self, tmp_path: Path, memory: ProjectMemory, written: bytes, said: str
-    ) -> None:
-        put_openie(tmp_path / "old", OPENIE)
-        put_metadata(tmp_path / "old", {}).write_bytes(written)
-        (problem,) = import_folder(memory, "shop", tmp_path / "old").problems
-        assert problem.partition(": ")[2] == said
-
     def test_a_second_run_brings_back_what_was_deleted_and_not_what_was_forgotten(self, tmp_path: Path) -> None:
         put_openie(tmp_path, OPENIE)
         with HippoRAG(save_dir=tmp_path, embedding_model_name="none") as rag:
@@ -287,11 +246,6 @@ class TestCommand:
         assert self.call(tmp_path / "old", "--project", "shop") == 0
         assert "install pyarrow" in capsys.readouterr().err
 
-    def test_a_folder_without_anything_is_one_line(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert self.call(tmp_path, "--project", "shop") == 1
-        assert self.call(tmp_path) == 1
-        assert capsys.readouterr().err.count("\n") == 2
-
     def test_each_folder_becomes_a_project_of_its_name(
         self, tmp_path: Path, store: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -318,10 +272,6 @@ class TestCommand:
         put_openie(tmp_path / "old", OPENIE, f"{MODELS}/openie_state.json")
         assert self.call(tmp_path / "old") == 1
         assert "is the save_dir of one HippoRAG: name the project" in capsys.readouterr().err
-
-    def test_has_a_sentence_and_an_example(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert self.call("--help") == 0
-        assert "Example: eunoe migrate hipporag" in capsys.readouterr().out
 
 
 class TestOffer:
@@ -380,18 +330,6 @@ class TestOffer:
             assert "(first, second) holds documents of HippoRAG" in caplog.text
             assert f"memory: rag.migrate('{tmp_path}/first'), and so on, brings them in" in caplog.text
             assert rag.migrate(f"{tmp_path}/first").stored == 3
-
-    def test_project_memory_leaves_the_name_of_the_project_to_its_caller(
-        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        put_openie(tmp_path, OPENIE)
-        with ProjectMemory.open(tmp_path, embedder="none"):
-            assert "--project NAME` brings them in" in caplog.text
-
-    def test_other_folders_are_not(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-        (tmp_path / "notes.json").write_text("{}", encoding="utf-8")
-        with ProjectMemory.open(tmp_path, embedder="none"), ProjectMemory.open(":memory:", embedder="none"):
-            assert caplog.text == ""
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with a name on this system")

@@ -107,14 +107,6 @@ NATURAL_REPLIES = [
 ]
 
 
-@pytest.mark.parametrize("reply", NATURAL_REPLIES)
-@pytest.mark.parametrize("fence", ["", "Here is the page:\n\n", "```markdown\n"])
-def test_no_sentence_takes_the_place_of_a_page(fence: str, reply: str) -> None:
-    page = f"{fence}# The cart\n\n`total` adds up prices."
-    messages, notebook = run(tool_call("store_memory", page, content="cents"), reply)
-    assert (messages[-1].content, notebook.notes) == (page, ["cents"])
-
-
 def test_a_later_page_is_the_answer() -> None:
     messages, _ = run(STORE, "# Storage\nTwo files.")
     assert messages[-1].content == "# Storage\nTwo files."
@@ -167,14 +159,6 @@ def test_a_page_after_other_work_is_the_last_message() -> None:
     messages, _ = run(tool_call("read_file", "I read first.", path="a.py"), STORE, "Stored.")
     assert messages[-1].content == PAGE
     assert messages[1].text == "I read first."
-
-
-def test_the_latest_page_wins_and_small_talk_beside_a_write_is_no_page() -> None:
-    again = tool_call("store_memory", "# Storage\nTwo files.", content="two files", id="c2")
-    small = tool_call("store_memory", "Saving this too.", content="three", id="c3")
-    messages, notebook = run(STORE, again, small.model_copy(update={"content": "Saving this to memory."}), "Done.")
-    assert messages[-1].content == "# Storage\nTwo files."
-    assert notebook.notes == ["one file", "two files", "three"]
 
 
 def test_a_page_of_an_earlier_turn_is_left_alone() -> None:

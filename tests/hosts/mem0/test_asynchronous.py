@@ -109,19 +109,3 @@ def test_slow_language_models_hold_up_neither_the_loop_nor_a_search(path: Path) 
             await asyncio.gather(*adding)
 
     asyncio.run(main())
-
-
-def test_many_users_at_once_stay_apart(path: Path) -> None:
-    async def one(memory: AsyncMemory, user: str) -> list[str]:
-        await memory.add(f"I am {user}.", user_id=user, infer=False)
-        found = await memory.get_all(filters={"user_id": user})
-        return [each["memory"] for each in found["results"]]
-
-    async def main() -> None:
-        store = eunoe.open_async(path, embedder="none", llm="none", form=False)
-        async with store, AsyncMemory(memory=store) as memory:
-            users = [f"u{number}" for number in range(40)]
-            seen = await asyncio.gather(*(one(memory, user) for user in users))
-        assert seen == [[f"I am {user}."] for user in users]
-
-    asyncio.run(main())

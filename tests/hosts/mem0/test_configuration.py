@@ -36,8 +36,6 @@ def part(name: str, provider: str, **config: Any) -> dict[str, Any]:
         ({"llm": "openai"}, "llm must be a dict with 'provider' and 'config'"),
         (part("vector_store", "eunoe", pth="x"), "vector_store has no option 'pth'"),
         (part("vector_store", "qdrant", paht="x"), "vector_store has no option 'paht'"),
-        (part("llm", "openai", modle="x"), "llm has no option 'modle'"),
-        (part("embedder", "ollama", base_ur="x"), "embedder has no option 'base_ur'"),
         ({"vector_store": {"provder": "eunoe"}}, "vector_store takes 'provider' and 'config', not 'provder'"),
         ("memory.db", "config must be a dict"),
     ],
@@ -77,6 +75,11 @@ def test_models_are_those_of_the_engine() -> None:
     assert config.instructions == "Look for wishes."
     model = object()
     assert Configuration.parse(part("llm", "langchain", model=model)).llm is model
+
+
+def test_options_of_models_that_do_nothing_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    Configuration.parse(part("llm", "openai", model="x", api_key="k", temperature=0.1, modle="y"))
+    assert "options of the llm do nothing here: modle, temperature" in caplog.text
 
 
 def test_only_what_was_set_in_a_configuration_of_mem0_counts() -> None:

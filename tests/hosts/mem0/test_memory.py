@@ -161,12 +161,6 @@ def test_an_update_keeps_the_id_and_what_was_before(memory: Memory) -> None:
     assert [row["updated_at"] for row in history] == sorted(row["updated_at"] for row in history)
 
 
-def test_an_update_that_changes_nothing_is_an_event_too(memory: Memory) -> None:
-    id = keep(memory, "I like tea.")
-    memory.update(id, metadata={})
-    assert [row["event"] for row in memory.history(id)] == ["ADD", "UPDATE"]
-
-
 def test_a_deletion_leaves_a_row_and_no_words(memory: Memory, path: Path) -> None:
     id = keep(memory, "The code is swordfish.")
     memory.update(id, "The code is marlinspike.")
@@ -358,11 +352,6 @@ def test_when_it_was_said_may_be_told(memory: Memory) -> None:
     items = [memory.get(id), memory.get(other)]
     assert [item and item["created_at"] for item in items] == ["2023-11-14T22:13:20+00:00", "2020-05-05T00:00:00+00:00"]
     assert texts(memory.get_all(filters={**ANNA, "created_at": {"lt": "2021-01-01T00:00:00Z"}})) == ["I like cake."]
-
-
-def test_a_search_may_be_reranked(dense_memory: Memory) -> None:
-    keep(dense_memory, "I like tea.")
-    assert texts(dense_memory.search("What do I drink?", filters=ANNA, rerank=True)) == ["I like tea."]
 
 
 def test_what_another_part_of_the_program_remembers_is_found(path: Path) -> None:

@@ -208,8 +208,6 @@ class ItemConformance:
             (ItemQuery(anna.id, kinds=("fact",), without_graph=True), ["home", "old"]),
             (ItemQuery(without_vector=model), ["m1"]),
             (ItemQuery(ben.id, without_vector=-1), ["home"]),
-            (ItemQuery(ben.id, with_vector=model), ["home"]),
-            (ItemQuery(with_vector=-1), []),
             (ItemQuery(anna.id, kinds=()), []),
             (ItemQuery(anna.id, ids=()), []),
             (ItemQuery(anna.id, identities=()), []),
@@ -438,10 +436,7 @@ class ItemConformance:
             old, new = (store.create_model(name, 2).number for name in ("old", "new"))
             store.put_vectors(old, [(first.seq, b"1111"), (second.seq, b"2222")])
             store.put_vectors(new, [(second.seq, b"3333")])
-            assert store.embedded(old, 5) == [second.seq, first.seq]
-            assert store.embedded(old, 1) == [second.seq]
             assert store.delete_vectors([second.seq], old) == 1
-            assert (store.embedded(old, 5), store.embedded(new, 5)) == ([first.seq], [second.seq])
             assert [row.vector for row in store.index_rows(first.stream, 0, new)] == [None, b"3333", None]
             assert store.lost_vectors == {third.seq}
             store.lost_vectors.clear()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated, Any, Final, Literal, NotRequired
 from urllib.parse import parse_qsl, urlsplit
 
@@ -20,7 +21,20 @@ from eunoe.memory import AsyncMemory, Memory
 from eunoe.net.http import check_base_url
 
 try:
-    from pydantic import BaseModel, BeforeValidator, Field, model_validator
+    from langchain.agents import create_agent
+    from langchain.agents.middleware import (
+        AgentMiddleware,
+        ModelCallLimitMiddleware,
+        ModelRetryMiddleware,
+        SummarizationMiddleware,
+        ToolRetryMiddleware,
+    )
+    from langchain.agents.structured_output import ToolStrategy
+    from langchain.chat_models import init_chat_model
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+    from langgraph.graph.state import CompiledStateGraph
+    from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 except ImportError as error:
     raise MissingPackageError("eunoe.apps.wiki needs LangChain and LangGraph: pip install 'eunoe[wiki]'") from error
 
@@ -95,20 +109,19 @@ class WikiStructure(BaseModel):
         notes, ids = list[str](), set[str]()
         sections = [section for section in self.model_copy(deep=True).sections if section.pages]
         for page in (page for section in sections for page in section.pages):
-            page.id = _unique_slug(page.id or page.title, ids)
+            name = slug(page.id or page.title)
+            numbered = (f"{name}-{number}" for number in itertools.count(2))
+            page.id = next(each for each in itertools.chain([name], numbered) if each not in ids)
             ids.add(page.id)
-            known, missing = [], 0
-            for path in dict.fromkeys(map(_plain_path, page.file_paths)):
-                known += [path] * (path in files)
-                missing += path not in files
-            page.file_paths = known
-            if missing:
-                files_text = (
-                    "1 of its files is not in the repository, and was"
+            paths = dict.fromkeys(path.strip().removeprefix("./").lstrip("/") for path in page.file_paths)
+            page.file_paths = [path for path in paths if path in files]
+            if missing := len(paths) - len(page.file_paths):
+                are = (
+                    "file is not in the repository, and was"
                     if missing == 1
-                    else (f"{missing} of its files are not in the repository, and were")
+                    else "files are not in the repository, and were"
                 )
-                notes.append(f"page {page.id}: {files_text} left out")
+                notes.append(f"page {page.id}: {missing} of its {are} left out")
         return self.model_copy(update={"sections": sections}), notes
 
 
@@ -121,18 +134,6 @@ def slug(text: str) -> str:
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     name = re.sub(r"[^a-z0-9]+", "-", ascii_text).strip("-")[:_MAX_SLUG_CHARACTERS].strip("-") or "page"
     return f"{name}-page" if name in _NO_FILE_NAMES else name
-
-
-def _unique_slug(text: str, others: Collection[str]) -> str:
-    name = slug(text)
-    number = 1
-    while (f"{name}-{number}" if number > 1 else name) in others:
-        number += 1
-    return f"{name}-{number}" if number > 1 else name
-
-
-def _plain_path(path: str) -> str:
-    return path.strip().removeprefix("./").lstrip("/")
 
 
 _MAX_LISTED_FILES: Final = 1500
@@ -170,7 +171,9 @@ Your last message is the page as it will be published: nothing before it, nothin
 
 def structure_message(name: str, files: Sequence[str], readme: str, before: WikiStructure | None) -> str:
     """Return what the structure agent is asked."""
-    parts = [f"Plan the wiki of the repository {printable(name)}.", _block("files", _listing(files))]
+    more = [f"... and {len(files) - _MAX_LISTED_FILES} more"] if len(files) > _MAX_LISTED_FILES else []
+    listing = "\n".join([*map(printable, files[:_MAX_LISTED_FILES]), *more])
+    parts = [f"Plan the wiki of the repository {printable(name)}.", _block("files", listing)]
     if readme:
         parts.append(_block("readme", readme[:_MAX_README_CHARACTERS]))
     if before is not None:
@@ -192,28 +195,10 @@ def page_message(page: WikiPage, structure: WikiStructure) -> str:
     return "\n\n".join(parts)
 
 
-def _listing(files: Sequence[str]) -> str:
-    more = [f"... and {len(files) - _MAX_LISTED_FILES} more"] if len(files) > _MAX_LISTED_FILES else []
-    return "\n".join([*map(printable, files[:_MAX_LISTED_FILES]), *more])
-
-
 def _block(name: str, text: str) -> str:
     """A text between marks that it cannot end itself."""
-    return f"<{name}>\n{_escaped(text, (f'</{name}',))}\n</{name}>"
+    return f"<{name}>\n{text.replace(f'</{name}', f'&lt;/{name}')}\n</{name}>"
 
-
-def _escaped(text: str, marks: Iterable[str]) -> str:
-    for mark in marks:
-        text = text.replace(mark, mark.replace("<", "&lt;"))
-    return text
-
-
-try:
-    from langchain.chat_models import init_chat_model
-    from langchain_core.language_models import BaseChatModel
-    from pydantic import ValidationError
-except ImportError as error:
-    raise MissingPackageError("eunoe.apps.wiki needs LangChain and LangGraph: pip install 'eunoe[wiki]'") from error
 
 _CHOICES: Final = (
     '"openai:MODEL", "anthropic:MODEL", "PROVIDER:MODEL" of LangChain, "openai:MODEL@http://host:port/v1" or '
@@ -252,8 +237,11 @@ def _read_spec(text: str) -> tuple[str, dict[str, Any]]:
         return _at_address(f"http{url}", name)
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", kind) or not rest:
         raise LlmError(f"this names no chat model: {text!r}; write {_CHOICES}")
-    if kind in ("openai", "anthropic"):
-        _check_key(text)
+    if kind in ("openai", "anthropic"):  # their clients would ask without a key
+        try:
+            load_llm(text)
+        except KeyMissingError:
+            raise LlmError(f"{text!r} needs a key: set {kind.upper()}_API_KEY") from None
     name, _, query = rest.partition("?")
     return f"{kind}:{name}", _effort(query)
 
@@ -273,36 +261,11 @@ def _effort(query: str) -> dict[str, Any]:
     return {"reasoning_effort": effort} if effort else {}
 
 
-def _check_key(text: str) -> None:
-    """Their clients would ask without a key."""
-    try:
-        load_llm(text)
-    except KeyMissingError:
-        raise LlmError(f"{text!r} needs a key: set {text.partition(':')[0].upper()}_API_KEY") from None
-
-
 def _reason(error: Exception) -> str:
     """What the error of a provider says, on one line."""
     text = "; ".join(each["msg"] for each in error.errors()) if isinstance(error, ValidationError) else str(error)
     return " ".join(text.split())[:_MAX_REASON_CHARACTERS] or type(error).__name__
 
-
-try:
-    from langchain.agents import create_agent
-    from langchain.agents.middleware import (
-        AgentMiddleware,
-        ModelCallLimitMiddleware,
-        ModelRetryMiddleware,
-        SummarizationMiddleware,
-        ToolRetryMiddleware,
-    )
-    from langchain.agents.structured_output import ToolStrategy
-    from langchain_core.language_models import BaseChatModel
-    from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
-    from langgraph.graph.state import CompiledStateGraph
-    from pydantic import ValidationError
-except ImportError as error:
-    raise MissingPackageError("eunoe.apps.wiki needs LangChain and LangGraph: pip install 'eunoe[wiki]'") from error
 
 Agent = CompiledStateGraph[Any, Any, Any, Any]
 

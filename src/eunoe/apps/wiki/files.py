@@ -1,4 +1,4 @@
-"""Which paths are meant by a path, a folder or a glob."""
+"""The files of a repository: which there are, what is in them, how paths are spelled, and what git knows of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import stat
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import file_digest, sha1
@@ -22,16 +21,12 @@ from eunoe.errors import InputError
 MAX_READ_BYTES: Final = 100_000
 """Of one file: some 25,000 tokens. What is longer is read in pieces, with `head` and `tail`."""
 _MAX_NAME_CHARACTERS: Final = 4096
-_FOLDER_FLAGS: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
-_FILE_FLAGS: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-_HAS_FOLDER_DESCRIPTORS: Final = os.open in os.supports_dir_fd
+_FILE_FLAGS: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _GIT_NAMES: Final = (".git", "git~1")
 """As file systems know it that ignore case, or that give short names."""
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 _GIT: Final = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "--literal-pathspecs")
 """A repository's own settings may name a program to run; this asks for none of them."""
-
-_GIT_VARIABLES: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 
 
 class Entry(NamedTuple):
@@ -96,24 +91,30 @@ class RepositoryFiles:
         counts = Counter(parts[0] for parts in inner if len(parts) > 1)
         folders = [Entry(name, count, True) for name, count in sorted(counts.items())]
         files = (parts[0] for parts in inner if len(parts) == 1)
-        return folders + [Entry(name, self._size(f"{folder}/{name}".lstrip("/")), False) for name in files]
+        return folders + [Entry(name, os.lstat(self.root / folder / name).st_size, False) for name in files]
 
     def read(self, path: str, *, from_end: bool = False) -> tuple[str, int]:
         """Return the text of a file, or its first or last part if it is long, and the size of the whole in bytes."""
         name = self.relative(path)
         if name not in self.names(name or "."):
             raise InputError(f"there is no file {_shown(path)} in the repository")
-        with self._open(name, _FILE_FLAGS) as descriptor:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise InputError(f"{_shown(path)} is not a file")
-            start = max(status.st_size - MAX_READ_BYTES, 0) if from_end else 0
-            content = _read_bytes(descriptor, start)
-        return _decode(content, path), status.st_size
-
-    def _size(self, name: str) -> int:
-        with self._open(name, _FILE_FLAGS) as descriptor:
-            return os.fstat(descriptor).st_size
+        place = self.root / name
+        if place.resolve() != place:
+            raise InputError(f"{_shown(path)} is or lies behind a link; links are not followed")
+        try:
+            with open(place, "rb", opener=lambda name, flags: os.open(name, flags | _FILE_FLAGS)) as file:
+                status = os.fstat(file.fileno())
+                if not stat.S_ISREG(status.st_mode):
+                    raise InputError(f"{_shown(path)} is not a file")
+                file.seek(max(status.st_size - MAX_READ_BYTES, 0) if from_end else 0)
+                content = file.read(MAX_READ_BYTES)
+        except OSError as error:
+            raise InputError(f"{_shown(path)} cannot be read: {error.strerror}") from None
+        if content.startswith(_UTF16_MARKS):
+            return content.decode("utf-16", errors="replace"), status.st_size
+        if b"\0" in content:
+            raise InputError(f"{_shown(path)} is binary, not text")
+        return content.decode("utf-8-sig", errors="replace"), status.st_size
 
     def _git_names(self, folder: str) -> list[str] | None:
         """What git tracks or would track; None where there is no git to ask."""
@@ -149,33 +150,6 @@ class RepositoryFiles:
     def _is_hidden(self, name: str) -> bool:
         return bool(self._hidden) and PurePosixPath(name).is_relative_to(self._hidden or "")
 
-    @contextmanager
-    def _open(self, name: str, flags: int) -> Iterator[int]:
-        """Open a file or folder step by step from the root, and follow no link, so that none can be put in the way."""
-        if not _HAS_FOLDER_DESCRIPTORS and (self.root / name).resolve() != self.root / name:
-            raise InputError(f"{_shown(name)} is or lies behind a link; links are not followed")
-        try:
-            descriptor = self._descend(name, flags)
-        except OSError as error:
-            raise InputError(f"{_shown(name)} cannot be read: {error.strerror}") from None
-        try:
-            yield descriptor
-        finally:
-            os.close(descriptor)
-
-    def _descend(self, name: str, flags: int) -> int:
-        if not _HAS_FOLDER_DESCRIPTORS:
-            return os.open(self.root / name, flags)
-        parts = PurePosixPath(name).parts
-        descriptor = os.open(self.root, _FOLDER_FLAGS)
-        for depth, part in enumerate(parts, 1):
-            try:
-                inner = os.open(part, flags if depth == len(parts) else _FOLDER_FLAGS, dir_fd=descriptor)
-            finally:
-                os.close(descriptor)
-            descriptor = inner
-        return descriptor
-
 
 def printable(name: str) -> str:
     """Return a name so that it takes one line and drives no terminal and no prompt."""
@@ -197,29 +171,6 @@ def _is_encodable(path: str) -> bool:
 
 def _is_git(name: str) -> bool:
     return name.casefold().rstrip(". ") in _GIT_NAMES
-
-
-def _git_environment() -> dict[str, str]:
-    """Without what git sets for its hooks: that names another repository."""
-    variables = {name: value for name, value in os.environ.items() if name not in _GIT_VARIABLES}
-    return variables | {"LC_ALL": "C"}
-
-
-def _read_bytes(descriptor: int, start: int) -> bytes:
-    os.lseek(descriptor, start, os.SEEK_SET)
-    parts, left = [], MAX_READ_BYTES
-    while left and (part := os.read(descriptor, left)):
-        parts.append(part)
-        left -= len(part)
-    return b"".join(parts)
-
-
-def _decode(content: bytes, path: str) -> str:
-    if content.startswith(_UTF16_MARKS):
-        return content.decode("utf-16", errors="replace")
-    if b"\0" in content:
-        raise InputError(f"{_shown(path)} is binary, not text")
-    return content.decode("utf-8-sig", errors="replace")
 
 
 _SECONDS: Final = 20
@@ -295,15 +246,19 @@ def default_repository_id(folder: str | Path) -> UUID:
     )
 
 
+def _git_environment() -> dict[str, str]:
+    variables = {name: value for name, value in os.environ.items() if name not in _OTHER_REPOSITORY}
+    return variables | {"LC_ALL": "C"}
+
+
 def _ask_git(folder: Path, *arguments: str) -> list[str]:
     """What git says, line by line; nothing if there is no git, or no repository."""
-    environment = {name: value for name, value in os.environ.items() if name not in _OTHER_REPOSITORY}
     try:
         done = subprocess.run(
             ["git", "-C", str(folder), *arguments],
             capture_output=True,
             check=False,
-            env=environment,
+            env=_git_environment(),
             stdin=subprocess.DEVNULL,
             timeout=_SECONDS,
         )
@@ -363,9 +318,6 @@ def _blob_hash(root: Path, path: str) -> str:
         return ""
 
 
-_ANY_FOLDERS: Final = "**"
-
-
 def matches_any(path: str, wanted: Iterable[str]) -> bool:
     """Say whether a path is one of these, lies in one of these folders, is a folder that holds one of them, or is meant
     by one of these globs. A glob without a slash is about names, wherever the file lies.
@@ -379,7 +331,7 @@ def matches_any(path: str, wanted: Iterable[str]) -> bool:
 def _matches(path: str, wanted: str) -> bool:
     if wanted in (path, ".", "/") or path.startswith(f"{wanted}/") or wanted.startswith(f"{path}/"):
         return True
-    globs = wanted.split("/") if "/" in wanted else [_ANY_FOLDERS, wanted]
+    globs = wanted.split("/") if "/" in wanted else ["**", wanted]
     return _matches_glob(path.split("/"), globs)
 
 
@@ -389,7 +341,7 @@ def _matches_glob(names: Sequence[str], globs: Sequence[str]) -> bool:
     for glob in globs:
         if not places:
             return False
-        if glob == _ANY_FOLDERS:
+        if glob == "**":
             places = set(range(min(places), len(names) + 1))
         else:
             places = {place + 1 for place in places if place < len(names) and fnmatchcase(names[place], glob)}

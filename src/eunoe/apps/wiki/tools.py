@@ -1,9 +1,8 @@
-"""The memory of a repository as middleware of LangChain agents that write its wiki."""
+"""What agents that write a wiki are given: tools for the files of its repository, and its memory as middleware."""
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -11,10 +10,6 @@ from contextvars import copy_context
 from functools import wraps
 from typing import Annotated, Any, Final, Literal, NamedTuple, NotRequired, TypeVar
 from uuid import UUID
-
-from langchain.tools import ToolRuntime
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
-from pydantic import Field
 
 from eunoe.apps.wiki.files import MAX_READ_BYTES, RepositoryFiles, printable
 from eunoe.apps.wiki.memory import (
@@ -32,8 +27,11 @@ from eunoe.model.arguments import check_number
 from eunoe.text.normalize import replace_surrogates
 
 try:
+    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
     from langchain.tools import ToolRuntime
+    from langchain_core.messages import SystemMessage
     from langchain_core.tools import BaseTool, StructuredTool, ToolException
+    from pydantic import Field
 except ImportError as error:
     raise MissingPackageError("eunoe.apps.wiki needs LangChain and LangGraph: pip install 'eunoe[wiki]'") from error
 
@@ -57,7 +55,10 @@ def read_multiple_files(paths: list[str], runtime: ToolRuntime) -> str:
     files = _files(runtime)
     texts, room = [], MAX_READ_BYTES
     for path in dict.fromkeys(map(os.path.normpath, paths)):
-        text = _text_or_reason(files, path)
+        try:
+            text = _text(files, path)
+        except InputError as error:
+            text = f"Error: {error}"
         if len(text) > room:
             text = f"Error: no room is left in this answer: read {printable(path)} in another call"
         room -= len(text)
@@ -70,14 +71,17 @@ def list_directory_with_sizes(runtime: ToolRuntime, path: str = ".", sort_by: Li
     entries = _files(runtime).entries(path)
     if sort_by == "size":
         entries.sort(key=lambda entry: (not entry.is_folder, -entry.size))
-    lines = [_line(*entry) for entry in entries[:_MAX_ENTRIES]]
+    lines = [
+        f"[DIR] {printable(name)}/ ({size} files)" if is_folder else f"[FILE] {printable(name)} ({size} bytes)"
+        for name, size, is_folder in entries[:_MAX_ENTRIES]
+    ]
     if len(entries) > _MAX_ENTRIES:
         lines.append(f"... and {len(entries) - _MAX_ENTRIES} more")
     return "\n".join(lines)
 
 
-def _refusals_as_answers(function: Callable[..., str]) -> Callable[..., str]:
-    """What is refused is an answer for the model, marked as an error; it ends no run."""
+def _tool(function: Callable[..., str]) -> BaseTool:
+    """A tool of a function. What is refused is an answer for the model, marked as an error; it ends no run."""
 
     @wraps(function)
     def call(*args: Any, **values: Any) -> str:
@@ -86,11 +90,7 @@ def _refusals_as_answers(function: Callable[..., str]) -> Callable[..., str]:
         except InputError as error:
             raise ToolException(f"Error: {error}") from error
 
-    return call
-
-
-def _tool(function: Callable[..., str]) -> BaseTool:
-    return StructuredTool.from_function(_refusals_as_answers(function), handle_tool_error=True)
+    return StructuredTool.from_function(call, handle_tool_error=True)
 
 
 FILE_TOOLS: Final[tuple[BaseTool, ...]] = (
@@ -118,17 +118,6 @@ def _text(files: RepositoryFiles, path: str, head: int | None = None, tail: int 
     note = f"[{size} bytes; this is from the {part} {MAX_READ_BYTES}]\n" if size > MAX_READ_BYTES else ""
     lines = text.splitlines(keepends=True)
     return note + "".join(lines[-tail:] if tail else lines[:head])
-
-
-def _text_or_reason(files: RepositoryFiles, path: str) -> str:
-    try:
-        return _text(files, path)
-    except InputError as error:
-        return f"Error: {error}"
-
-
-def _line(name: str, size: int, is_folder: bool) -> str:
-    return f"[DIR] {printable(name)}/ ({size} files)" if is_folder else f"[FILE] {printable(name)} ({size} bytes)"
 
 
 R = TypeVar("R")
@@ -264,19 +253,12 @@ def _check(result: Mapping[str, Any], failure: str) -> None:
 def _blocking(verb: Callable[..., Coroutine[Any, Any, R]]) -> Callable[..., R]:
     """The same for who does not await: in a thread of its own, since this one may have an event loop already."""
 
-    @functools.wraps(verb)
+    @wraps(verb)
     def call(*args: Any, **kwargs: Any) -> R:
         with ThreadPoolExecutor(1, thread_name_prefix="eunoe-wiki") as pool:
             return pool.submit(copy_context().run, asyncio.run, verb(*args, **kwargs)).result()
 
     return call
-
-
-try:
-    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-    from langchain_core.messages import SystemMessage
-except ImportError as error:
-    raise MissingPackageError("eunoe.apps.wiki needs LangChain: pip install 'eunoe[langchain]'") from error
 
 
 WIKI_MEMORY_SYSTEM_PROMPT: Final = """## Wiki Memory System
@@ -368,8 +350,8 @@ class WikiMemoryMiddleware(AgentMiddleware[WikiMemoryState, Any, Any]):
         """Leave the page as the last message where the model went on to say something else."""
         return {"messages": final_text_update(state, STORING_TOOLS)}
 
-    def _check_tools(self, request: ModelRequest[Any]) -> None:
-        """LangChain keeps the last of two tools with one name, which is then called for both."""
+    def _with_guidance(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        # LangChain keeps the last of two tools with one name, which is then called for both.
         own = {id(tool) for tool in self.tools}
         others = [tool for tool in request.tools if getattr(tool, "name", None) in TOOL_NAMES and id(tool) not in own]
         if others:
@@ -378,8 +360,6 @@ class WikiMemoryMiddleware(AgentMiddleware[WikiMemoryState, Any, Any]):
                 f"this agent has other tools called {names}: give it these or WikiMemoryMiddleware, not both"
             )
 
-    def _with_guidance(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        self._check_tools(request)
         message = request.system_message
         if not self.system_prompt:
             return request

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from eunoe.errors import InputError
 from eunoe.hosts.chats.formats import Conversation
@@ -46,9 +45,6 @@ class ChatSummary:
     problems: tuple[str, ...] = ()
     """What cannot be read, each with its place."""
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class ChatReport:
@@ -64,9 +60,6 @@ class ChatReport:
     """Memories that were formed from them."""
     problems: tuple[str, ...] = ()
     """What was not brought in, each with its place."""
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def summarise_chats(chats: ChatFile, *, progress: Callable[[int], None] | None = None) -> ChatSummary:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from hashlib import md5
 from importlib.util import find_spec
 from pathlib import Path
@@ -59,10 +59,6 @@ class HippoReport:
 
     def __add__(self, other: HippoReport) -> HippoReport:
         return HippoReport(**{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)})
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return asdict(self)
 
 
 @dataclass(slots=True)

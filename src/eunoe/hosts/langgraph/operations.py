@@ -283,7 +283,20 @@ class Operations:
         self._ages[namespace] = since
 
 
-def check_op(op: Op) -> Op:
+def _check(ops: Iterable[Op], alone: bool = False) -> list[Op]:
+    """Check a batch before anything of it is done. With `alone`, an error stands in the place of what it refuses."""
+    checked: list[Any] = []
+    for op in ops:
+        try:
+            checked.append(_check_op(op))
+        except (EunoeError, ValueError) as error:
+            if not alone:
+                raise
+            checked.append(error)
+    return checked
+
+
+def _check_op(op: Op) -> Op:
     """Return an operation as it is carried out; raise if there is something wrong with it."""
     if not isinstance(op, GetOp | SearchOp | PutOp | ListNamespacesOp):
         raise ValueError(f"Unknown operation type: {type(op)}")
@@ -297,19 +310,6 @@ def check_op(op: Op) -> Op:
         check_filter(op.filter)
         return op._replace(query=op.query if op.query and check_text(op.query, "query").strip() else None)
     return op
-
-
-def _check(ops: Iterable[Op], alone: bool = False) -> list[Op]:
-    """Check a batch before anything of it is done. With `alone`, an error stands in the place of what it refuses."""
-    checked: list[Any] = []
-    for op in ops:
-        try:
-            checked.append(check_op(op))
-        except (EunoeError, ValueError) as error:
-            if not alone:
-                raise
-            checked.append(error)
-    return checked
 
 
 def _to_embed(ops: Iterable[Op], index: FieldIndex) -> tuple[Iterable[str], Iterable[str]]:

@@ -4,37 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, closing
+from functools import wraps
 from threading import Event, Thread
-from typing import Any, Final, Generic, Literal, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 from weakref import finalize
 
 from langgraph.store.base import (
-    NOT_PROVIDED,
     BaseStore,
     GetOp,
     IndexConfig,
     Item,
-    ListNamespacesOp,
-    NotProvided,
     Op,
     Result,
-    SearchItem,
-    SearchOp,
     TTLConfig,
 )
 from langgraph.store.base.batch import AsyncBatchedBaseStore
 
 import eunoe
-from eunoe.hosts.langgraph.operations import Operations, check_op
+from eunoe.hosts.langgraph.operations import Operations
 from eunoe.hosts.langgraph.vectors import embedder_of
 from eunoe.memory import AsyncMemory, Memory
 from eunoe.model.scope import Scope, ScopeLike
 
 ROOT: Final = Scope(store="langgraph")
 """The root of a store that is bound to no scope."""
+R = TypeVar("R")
 S = TypeVar("S", bound="EunoeStore")
 _log = logging.getLogger(__name__)
 
@@ -142,6 +139,19 @@ class EunoeStore(BaseStore):
         self.memory.close()
 
 
+def _raising(method: Callable[..., Coroutine[Any, Any, R]]) -> Callable[..., Coroutine[Any, Any, R]]:
+    """A call that joins others in a batch: what is asked for wrongly is its own error, and nobody else's."""
+
+    @wraps(method)
+    async def call(self: AsyncBatchedBaseStore, *args: Any, **kwargs: Any) -> R:
+        result = await method(self, *args, **kwargs)
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    return call
+
+
 class AsyncEunoeStore(AsyncBatchedBaseStore):
     """An `EunoeStore` that is awaited: calls that are made at the same time are one batch.
 
@@ -189,51 +199,10 @@ class AsyncEunoeStore(AsyncBatchedBaseStore):
     async def setup(self) -> None:
         """Do nothing: the store is ready. LangGraph's database stores have this method."""
 
-    async def asearch(
-        self,
-        namespace_prefix: tuple[str, ...],
-        /,
-        *,
-        query: str | None = None,
-        filter: dict[str, Any] | None = None,
-        limit: int = 10,
-        offset: int = 0,
-        refresh_ttl: bool | None = None,
-    ) -> list[SearchItem]:
-        """Search as `search` does. What is asked for wrongly is refused here, before it joins a batch."""
-        check_op(SearchOp(namespace_prefix, filter, limit, offset, query))
-        return await super().asearch(
-            namespace_prefix, query=query, filter=filter, limit=limit, offset=offset, refresh_ttl=refresh_ttl
-        )
-
-    async def aput(
-        self,
-        namespace: tuple[str, ...],
-        key: str,
-        value: Mapping[str, Any],
-        index: Literal[False] | list[str] | None = None,
-        *,
-        ttl: float | NotProvided | None = NOT_PROVIDED,
-    ) -> None:
-        """Keep an item as `put` does."""
-        refused: object = await super().aput(namespace, key, value, index, ttl=ttl)  # type: ignore[func-returns-value]
-        if isinstance(refused, Exception):
-            raise refused
-
-    async def alist_namespaces(
-        self,
-        *,
-        prefix: tuple[str, ...] | None = None,
-        suffix: tuple[str, ...] | None = None,
-        max_depth: int | None = None,
-        limit: int = 100,
-        offset: int = 0,
-    ) -> list[tuple[str, ...]]:
-        """List namespaces as `list_namespaces` does."""
-        check_op(ListNamespacesOp(None, max_depth, limit, offset))
-        return await super().alist_namespaces(
-            prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset
-        )
+    aget = _raising(AsyncBatchedBaseStore.aget)
+    asearch = _raising(AsyncBatchedBaseStore.asearch)
+    aput = _raising(AsyncBatchedBaseStore.aput)
+    alist_namespaces = _raising(AsyncBatchedBaseStore.alist_namespaces)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry out operations. All reads see what was there before the batch; of several puts the last one counts."""

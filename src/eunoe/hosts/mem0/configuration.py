@@ -30,32 +30,11 @@ _LOCAL_SERVERS: Final = {
     "vllm": "http://localhost:8000/v1",
 }
 """Providers that answer as OpenAI does, and where they listen."""
-_PROVIDERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "vector_store": ("", _OWN, *_FOLDERS),
-    "embedder": ("", _OWN, "openai", "langchain", *_LOCAL_SERVERS),
-    "llm": ("", _OWN, "openai", "openai_structured", "anthropic", "langchain", *_LOCAL_SERVERS),
-}
-_STORE: Final = """
-path collection_name embedding_model_dims on_disk https distance_strategy normalize_L2 client host port url api_key
-tenant
-"""
-_MODEL: Final = """
-model api_key http_client_proxies base_url openai_base_url ollama_base_url lmstudio_base_url vllm_base_url
-"""
-_EMBEDDER: Final = """
-embedding_dims model_kwargs memory_add_embedding_type memory_update_embedding_type memory_search_embedding_type
-"""
-_LLM: Final = """
-temperature max_tokens top_p top_k enable_vision vision_details reasoning_effort is_reasoning_model
-enable_sampling_parameters anthropic_base_url openrouter_base_url lmstudio_response_format models route site_url
-app_name store response_callback
-"""
-_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
-    "vector_store": frozenset(_STORE.split()),
-    "embedder": frozenset((_MODEL + _EMBEDDER).split()),
-    "llm": frozenset((_MODEL + _LLM).split()),
-}
-"""By part. Some have no meaning here, such as how a model samples."""
+_STORE_OPTIONS: Final = frozenset(
+    {"path", "collection_name", "embedding_model_dims", "on_disk", "https", "distance_strategy", "normalize_L2"}
+).union(_REMOTE)
+"""Those that mem0 has. Another one is a slip: what was to be kept in a place of its own must not get elsewhere."""
+_MODEL_OPTIONS: Final = frozenset({"model", "api_key", "base_url", "openai_base_url", "enable_vision"})
 _PROMPTS: Final = ("custom_instructions", "custom_fact_extraction_prompt", "custom_prompt")
 _WITHOUT_MEANING: Final = ("version", "history_db_path", "custom_update_memory_prompt")
 _log = logging.getLogger(__name__)
@@ -82,7 +61,7 @@ class Configuration:
         if isinstance(config, Configuration):
             return config
         fields = _fields(config)
-        known = {*_OPTIONS, *_PROMPTS, *_WITHOUT_MEANING, "reranker", "graph_store"}
+        known = {"vector_store", "embedder", "llm", *_PROMPTS, *_WITHOUT_MEANING, "reranker", "graph_store"}
         if unknown := sorted(map(str, fields.keys() - known)):
             raise InputError(f"config: unknown key {show(unknown[0])}; known are {', '.join(sorted(known))}")
         for name in sorted(fields.keys() & set(_WITHOUT_MEANING)):
@@ -122,14 +101,19 @@ def _provider(fields: Mapping[str, Any], part: str) -> tuple[str, Mapping[str, A
     value = fields.get(part) or {}
     if not isinstance(value, Mapping):
         raise InputError(f"config: {part} must be a dict with 'provider' and 'config'")
-    if part in _OPTIONS and (unknown := sorted(map(str, value.keys() - {"provider", "config"}))):
-        raise InputError(f"config: {part} takes 'provider' and 'config', not {show(unknown[0])}")
+    if strange := sorted(map(str, value.keys() - {"provider", "config"})):
+        raise InputError(f"config: {part} takes 'provider' and 'config', not {show(strange[0])}")
     options = value.get("config") or {}
     if not isinstance(options, Mapping):
         options = _fields(options)
     provider = str(value.get("provider") or "")
-    if provider in _PROVIDERS.get(part, ()) and (unknown := sorted(map(str, options.keys() - _OPTIONS[part]))):
-        raise InputError(f"config: {part} has no option {show(unknown[0])}; see {', '.join(sorted(_OPTIONS[part]))}")
+    if part == "vector_store" and provider in ("", _OWN, *_FOLDERS) and (unknown := options.keys() - _STORE_OPTIONS):
+        known = ", ".join(sorted(_STORE_OPTIONS))
+        raise InputError(f"config: {part} has no option {show(min(map(str, unknown)))}; it takes {known}")
+    if part in ("llm", "embedder"):
+        unused = sorted(str(name) for name in options.keys() - _MODEL_OPTIONS - {f"{provider}_base_url"})
+        if unused:
+            _log.warning("config: these options of the %s do nothing here: %s", part, ", ".join(unused))
     return provider, options
 
 

@@ -11,7 +11,7 @@ import sqlite3
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -61,10 +61,6 @@ class Mem0Report:
     """Memories that make no sense, each with its id."""
     history: str = ""
     """The history database that was read, if there was one."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return asdict(self)
 
 
 def migrate(

@@ -70,11 +70,8 @@ const overview = (status) =>
     ["parts of conversations in work", number(status.jobs)],
     ["failing", number(status.failing)],
     ["vectors to make", number(status.unembedded)],
-    ...(status.reembedding ? [["re-embedded", reembedded(status.reembedding)]] : []),
     ["to review", number(status.in_review)],
   ]);
-
-const reembedded = ({ done, total }) => `${number(done)} of ${number(total)}`;
 
 function jobList(page, state, reload) {
   if (!page.items.length)
