@@ -45,7 +45,7 @@ from eunoe.model.result import (
 )
 from eunoe.model.scope import Scope, Scopes
 from eunoe.model.stream import Revision, Settings, Stream
-from eunoe.records import atoms, log, named_leases, streams, summaries
+from eunoe.records import atoms, log, streams, summaries
 from eunoe.records.atoms import replace_atoms
 from eunoe.records.corrections import CorrectionReader, list_corrections, remove_correction
 from eunoe.records.counters import AccessLog, UsageLog, read_status
@@ -53,7 +53,6 @@ from eunoe.records.forgetting import Removal, Selection, correction_notes, forge
 from eunoe.records.identity import given_identity
 from eunoe.records.insertion import VectorKey
 from eunoe.records.log import find_ended, note_messages
-from eunoe.records.named_leases import end_lease
 from eunoe.records.reading import (
     Choice,
     ViewCache,
@@ -74,6 +73,7 @@ from eunoe.store.contract import ItemQuery, Store
 from eunoe.store.schema import AccessCount, StreamState
 from eunoe.transfer.export import export_scopes
 from eunoe.transfer.importing import LineCheck, import_lines, read_batches, texts_to_embed
+from eunoe.work import leases
 
 if TYPE_CHECKING:
     from eunoe.form.background import Background
@@ -272,7 +272,7 @@ class Engine:
         batch = self.pending.embed(texts, given)
         with self.store.writing():
             stream = self.store.create_stream(scope)
-            end_lease(self.store, stream, lease)
+            leases.end_lease(self.store, stream, lease)
             if replace:
                 self._keep_reviewed(stream, [atom.id for atom in items if atom.id])
             keep = replace_atoms if replace else atoms.keep_atoms
@@ -524,22 +524,22 @@ class Engine:
     def leases_acquire(
         self, scope: Scope, name: str, seconds: float | None, ignore_pause: bool, data: Mapping[str, Any] | None
     ) -> Lease | None:
-        return named_leases.acquire_lease(self.store, scope, name, seconds, ignore_pause, data)
+        return leases.acquire_lease(self.store, scope, name, seconds, ignore_pause, data, streams.check_not_incognito)
 
     def leases_renew(self, scope: Scope, lease: Lease) -> bool:
-        return named_leases.renew_lease(self.store, scope, lease)
+        return leases.renew_lease(self.store, scope, lease)
 
     def leases_release(self, scope: Scope, lease: Lease) -> bool:
-        return named_leases.release_lease(self.store, scope, lease)
+        return leases.release_lease(self.store, scope, lease)
 
     def leases_fail(self, scope: Scope, lease: Lease, error: str) -> bool:
-        return named_leases.fail_lease(self.store, scope, lease, error)
+        return leases.fail_lease(self.store, scope, lease, error)
 
     def leases_list(self, scope: Scope, prefix: str) -> builtins.list[LeaseStatus]:
-        return named_leases.list_leases(self.store, scope, prefix)
+        return leases.list_leases(self.store, scope, prefix)
 
     def leases_drop(self, scope: Scope, name: str) -> bool:
-        return named_leases.drop_lease(self.store, scope, name)
+        return leases.drop_lease(self.store, scope, name)
 
     def graph_neighbours(self, scope: Scope, entity: str, depth: int, limit: int) -> Neighbourhood:
         from eunoe.recall.neighbourhood import find_neighbourhood

@@ -23,9 +23,9 @@ from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
-from eunoe.records import leases
 from eunoe.store.schema import Job, Lease
 from eunoe.store.sqlite import SqliteStore
+from eunoe.work import leases
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 GROUP = Scope(agent="cook", session="s2")
@@ -491,7 +491,7 @@ def test_two_processes_form_every_message_once(path: Path) -> None:
 def test_a_forked_process_works_under_a_name_of_its_own() -> None:
     read, write = os.pipe()
     script = (
-        "import os; from eunoe.records import leases; mine = leases.current_owner()\n"
+        "import os; from eunoe.work import leases; mine = leases.current_owner()\n"
         "assert leases.current_owner() == mine\n"
         f"if os.fork() == 0: os.write({write}, leases.current_owner().encode()); os._exit(0)\n"
         "os.wait(); print(mine)"

@@ -58,8 +58,8 @@ from eunoe.model.result import (
 )
 from eunoe.model.scope import ScopeLike, Scopes
 from eunoe.model.stream import MODEL_SETTINGS, Revision, Settings, Stream
-from eunoe.records.leases import renewing
 from eunoe.records.revisions import NewSummary
+from eunoe.work.leases import renewing
 
 _MAX_CALLS = 1000
 """On one page."""
