@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.steps import steps_of
 
 import eunoe
 from eunoe.errors import ClosedError, InputError, NotFoundError, ScopeError
@@ -79,7 +80,7 @@ def test_the_async_verbs_do_not_block_the_loop(path: Path) -> None:
     async def main() -> None:
         async with eunoe.open_async(path, embedder="none") as memory:
             await memory.remember(ANNA, "one")
-            store = memory.blocking._engine.store
+            store = steps_of(memory.blocking)
             inside, go_on = asyncio.Event(), asyncio.Event()
             loop = asyncio.get_running_loop()
 

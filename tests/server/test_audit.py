@@ -12,12 +12,6 @@ from eunoe.model.arguments import to_micros, utc_now
 from eunoe.server.audit import Audit, AuditEntry
 from eunoe.server.keys import OWNER
 
-
-@pytest.fixture
-def server(shared_server: LiveServer) -> LiveServer:
-    return shared_server
-
-
 SECRET = "Anna has a secret garden."
 
 

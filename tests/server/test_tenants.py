@@ -13,8 +13,9 @@ _SECRETS = (TEXT, "zebra", "Quagga", ID, "acme")
 
 
 @pytest.fixture
-def full(server: LiveServer) -> LiveServer:
+def full(fresh_server: LiveServer) -> LiveServer:
     """A server where the tenant acme has memories of every kind, and beta has none."""
+    server = fresh_server
     key = _key(server, "acme")
     items = [{"text": TEXT, "id": ID, "files": ["zoo/quagga.md"]}]
     for path, body in (
