@@ -145,7 +145,7 @@ def _read_hit(value: Any) -> Hit:
 
 
 _READERS: Final[Mapping[Any, Reader]] = {
-    None: lambda _: None,
+    types.NoneType: lambda _: None,
     Scope: Scope.stored,
     datetime: datetime.fromisoformat,
     Item: _read_item,
