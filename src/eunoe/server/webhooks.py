@@ -46,9 +46,9 @@ _GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
 _INSIDE: Final = "the webhook's host is inside this network: only the owner of the store may name one"
 JOB_KIND: Final = "webhook"
 _LOOK_SECONDS: Final = 2.0
+_CLOSE_SECONDS: Final = 10.0
 _MAX_ITEMS: Final = 100
 """In one request."""
-_log = logging.getLogger("eunoe.server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,21 +298,19 @@ class WebhookSender:
         self._add_job: Callable[[Webhook], object] = lambda webhook: None
 
     def start(self, add_job: Callable[[Webhook], object]) -> None:
-        """Look for news in a thread, and have a job deliver it."""
-
-        def look() -> None:
-            while not self._end.wait(_LOOK_SECONDS):
-                try:
-                    for webhook in self._find_due():
-                        add_job(webhook)
-                except Exception:
-                    _log.exception("the webhooks could not be looked at")
-
-        self._thread = threading.Thread(target=look, name="eunoe-webhooks", daemon=True)
-        self._thread.start()
+        """Look for news now and then, and have a job deliver it."""
+        self._add_job = add_job
+        self._looker.put("news", _LOOK_SECONDS)
 
     def close(self) -> None:
         self._looker.close(_CLOSE_SECONDS)
+
+    def _look(self, what: str) -> None:
+        try:
+            for webhook in self._find_due():
+                self._add_job(webhook)
+        finally:
+            self._looker.put(what, _LOOK_SECONDS)
 
     def _find_due(self) -> Iterator[Webhook]:
         """Webhooks that work and have news."""
