@@ -184,7 +184,7 @@ def _read_hits(value: Any) -> Hits:
 
 
 _READERS: Final[Mapping[Any, Reader]] = {
-    None: lambda _: None,
+    types.NoneType: lambda _: None,
     Scope: Scope.stored,
     datetime: datetime.fromisoformat,
     Item: _read_item,

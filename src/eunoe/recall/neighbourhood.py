@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.errors import NotFoundError
-from eunoe.index.cache import IndexCache
+from eunoe.index.cache import HeldIndex, IndexCache
 from eunoe.index.graph import TITLE_WEIGHT, EntityGraph, sum_by
 from eunoe.index.passage import term_number
 from eunoe.index.stream import StreamIndex
@@ -22,7 +22,7 @@ from eunoe.model.arguments import show
 from eunoe.model.result import Entity, GraphSize, Link, Mention, Neighbourhood, PassageGraph, Relation
 from eunoe.model.scope import Scope
 from eunoe.recall.request import NO_FILTER
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading
 from eunoe.store.schema import PassageGraphRecord
 from eunoe.text import analyzer
 from eunoe.text.entities import entity_key, group_names, title_keys, usual_key
@@ -131,11 +131,10 @@ _MAX_SPELLINGS: Final = 50
 """Rows that are looked at for how an entity is written."""
 
 
-def find_neighbourhood(
-    store: Store, indexes: IndexCache, scope: Scope, entity: str, depth: int, limit: int
-) -> Neighbourhood:
+def find_neighbourhood(indexes: IndexCache, scope: Scope, entity: str, depth: int, limit: int) -> Neighbourhood:
     """What is near to an entity, at most so many others; without one, those that are tied to most first."""
-    with indexes.borrow([scope], graph=True) as held:
+
+    def find(store: Reading, held: Sequence[HeldIndex]) -> Neighbourhood:
         for lent in held:
             edges = _Edges(lent.index)
             if entity.strip():
@@ -148,14 +147,17 @@ def find_neighbourhood(
             entities = [edges.describe(number, float(ties[number]), 0) for number in numbers]
             keys = [each.key for each in entities]
             return Neighbourhood("", tuple(entities), _links(edges, keys), (), _relations(store, edges, keys))
-    if entity.strip():
-        raise NotFoundError(f"{scope} holds nothing yet, so it knows no {show(entity)}")
-    return Neighbourhood()
+        if entity.strip():
+            raise NotFoundError(f"{scope} holds nothing yet, so it knows no {show(entity)}")
+        return Neighbourhood()
+
+    return indexes.read([scope], find, graph=True)
 
 
-def measure_graph(store: Store, indexes: IndexCache, scope: Scope) -> GraphSize:
+def measure_graph(indexes: IndexCache, scope: Scope) -> GraphSize:
     """How much the graph of a scope holds, of what is true now."""
-    with indexes.borrow([scope], graph=True) as held:
+
+    def measure(store: Reading, held: Sequence[HeldIndex]) -> GraphSize:
         for each in held:
             edges = _Edges(each.index)
             triples = {
@@ -165,7 +167,9 @@ def measure_graph(store: Store, indexes: IndexCache, scope: Scope) -> GraphSize:
             }
             entities = int(np.count_nonzero(edges.passage_counts))
             return GraphSize(len(edges.visible_rows), entities, len(edges.row), len(triples))
-    return GraphSize()
+        return GraphSize()
+
+    return indexes.read([scope], measure, graph=True)
 
 
 class _Edges:
@@ -245,7 +249,7 @@ class _Edges:
         return Entity(self.graph.keys[entity], self.label(entity), passages, round(weight, 3), distance)
 
 
-def _around(store: Store, edges: _Edges, start: int, depth: int, limit: int) -> Neighbourhood:
+def _around(store: Reading, edges: _Edges, start: int, depth: int, limit: int) -> Neighbourhood:
     entities = [edges.describe(start, 0.0, 0)]
     known, frontier = {start}, {start: 1.0}
     for distance in range(1, depth + 1):
@@ -307,7 +311,7 @@ def _links(edges: _Edges, keys: Sequence[str]) -> tuple[Link, ...]:
     return tuple(Link(keys[a], keys[b], round(float(ties[a, b]), 3)) for a, b in pairs)
 
 
-def _relations(store: Store, edges: _Edges, keys: Sequence[str]) -> tuple[Relation, ...]:
+def _relations(store: Reading, edges: _Edges, keys: Sequence[str]) -> tuple[Relation, ...]:
     """What was extracted from the rows that have two of these entities or more."""
     numbers = [edges.graph.entities[key] for key in keys]
     shared = np.bincount(edges.row[np.isin(edges.entity, numbers)], minlength=edges.row_count)
@@ -325,7 +329,7 @@ def _relations(store: Store, edges: _Edges, keys: Sequence[str]) -> tuple[Relati
     return tuple(Relation(a, spellings[a, own, b], b, count) for (a, own, b), count in counts.most_common())
 
 
-def _passage_graphs(store: Store, edges: _Edges, rows: Iterable[int]) -> Iterator[tuple[int, PassageGraph]]:
+def _passage_graphs(store: Reading, edges: _Edges, rows: Iterable[int]) -> Iterator[tuple[int, PassageGraph]]:
     row_of = {edges.graph.seqs[row]: row for row in rows}
     for record in store.load(PassageGraphRecord, seq=list(row_of)):
         yield row_of[record.seq], PassageGraph.of(record.data)
@@ -341,7 +345,7 @@ def _shown_key(edges: _Edges, row: int, name: str, shown: Mapping[str, str]) -> 
     return forms.pop() if len(forms) == 1 else ""
 
 
-def _passages(store: Store, edges: _Edges, start: int, keys: Sequence[str], limit: int) -> tuple[Mention, ...]:
+def _passages(store: Reading, edges: _Edges, start: int, keys: Sequence[str], limit: int) -> tuple[Mention, ...]:
     """Those that are about the entity first, then the latest."""
     weights = edges.row_weights(start)
     by_seq = {edges.graph.seqs[row]: float(weights[row]) for row in np.flatnonzero(weights).tolist()}

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from eunoe.errors import EunoeError
-from eunoe.index.cache import IndexCache
+from eunoe.index.cache import HeldIndex, IndexCache
 from eunoe.model.arguments import MEMORY_TYPES
 from eunoe.model.atom import Record, SourcePlace, source_place
 from eunoe.model.result import Hit
@@ -29,7 +29,7 @@ from eunoe.recall.rendering import GAP, STYLES, Fragment, Note, Sentences, Style
 from eunoe.recall.request import DEFAULT_LIMIT, ContextRequest, Filter, RecallRequest
 from eunoe.recall.search import Searcher, SearchResult, find_quoted, messages_by_place, shift
 from eunoe.recall.static_context import StaticContext, note_of
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading
 from eunoe.text import analyzer
 from eunoe.text.analyzer import text_terms
 from eunoe.text.languages import STOP_WORDS, detect_language, stop_words
@@ -126,10 +126,11 @@ class Superseded(NamedTuple):
         return max(atom.until for atom in atoms) if is_over else None
 
 
-def find_superseded(store: Store, indexes: IndexCache, scopes: Sequence[Scope]) -> Superseded:
+def find_superseded(indexes: IndexCache, scopes: Sequence[Scope]) -> Superseded:
     """The atoms of these scopes that were superseded, the latest of each."""
-    by_place: dict[SourcePlace, list[SupersededAtom]] = {}
-    with indexes.borrow(scopes) as held:
+
+    def find(store: Reading, held: Sequence[HeldIndex]) -> Superseded:
+        by_place: dict[SourcePlace, list[SupersededAtom]] = {}
         for each in held:
             rows = np.flatnonzero(~np.isnan(each.index.columns["retired"]))[-_MAX_SUPERSEDED:]
             seqs = [each.index.seqs[row] for row in rows.tolist()]
@@ -138,7 +139,9 @@ def find_superseded(store: Store, indexes: IndexCache, scopes: Sequence[Scope]) 
                     atom = SupersededAtom(record.text, record.valid_to or record.retired)
                     for name in record.sources:
                         by_place.setdefault(source_place(name, each.owners[record.stream]), []).append(atom)
-    return Superseded(by_place)
+        return Superseded(by_place)
+
+    return indexes.read(scopes, find)
 
 
 MIN_WORDS: Final = 60
@@ -351,7 +354,7 @@ def recall_for_message(
     limit = request.limit or (DEFAULT_LIMIT if room is None else _MAX_HITS)
     # A message that was kept before it is answered must not speak for what was said around it.
     itself = _find_message_itself(searcher, request, audience)
-    superseded = find_superseded(searcher.store, searcher.indexes, scopes)
+    superseded = find_superseded(searcher.indexes, scopes)
     recipe = divide_budget(request.recipe, len(queries))
     # In a room it is twice as many as may fit: to read some more costs far less than to search again.
     count = limit + _SPARE if room is None else 2 * (min(limit, int(room // _USUAL_NOTE)) + _SPARE)
@@ -408,12 +411,15 @@ def _find_message_itself(searcher: Searcher, request: ContextRequest, audience: 
     """Numbers of the message that is to be answered, if it was stored already, in whatever session."""
     if audience.stream is None or audience.scope in audience.private:
         return frozenset()
-    with searcher.indexes.borrow([audience.scope]) as held:
+
+    def find(store: Reading, held: Sequence[HeldIndex]) -> frozenset[int]:
         # A store lists messages by session; an index has them all in the order in which they came.
         logs = [(each.index, each.index.rows_with("kind", ("message",))) for each in held]
         latest = [index.seqs[row] for index, messages in logs for row in messages.nonzero()[0][-RECENT_MESSAGES:]]
-        records = searcher.store.select(ItemQuery(seqs=latest))
-    return frozenset(record.seq for record in records if is_message_itself(record, request, audience))
+        records = store.select(ItemQuery(seqs=latest))
+        return frozenset(record.seq for record in records if is_message_itself(record, request, audience))
+
+    return searcher.indexes.read([audience.scope], find)
 
 
 def is_message_itself(record: Record, request: ContextRequest, audience: Audience) -> bool:

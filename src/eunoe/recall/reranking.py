@@ -20,7 +20,7 @@ from eunoe.model.atom import Record
 from eunoe.recall.ranking import Candidate
 from eunoe.recall.recipes import RerankSettings
 from eunoe.recall.request import Filter
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading
 from eunoe.text.sentences import split_into_parts
 
 _MAX_BATCH: Final = 16
@@ -162,7 +162,7 @@ class Reranker:
 
 
 def read_passages(
-    store: Store,
+    store: Reading,
     indexes: Sequence[StreamIndex],
     candidates: Sequence[Candidate],
     records: Mapping[int, Record],

@@ -18,7 +18,7 @@ from eunoe.model.stream import Target
 from eunoe.recall.audience import Audience, layer_of
 from eunoe.recall.rendering import Fragment, Note, Path, Sentences, Style, TextBuilder
 from eunoe.records.revisions import current_revision, unabsorbed, unabsorbed_count
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading, Store
 from eunoe.store.schema import Absorption, StreamState
 from eunoe.text.normalize import normalize
 from eunoe.text.sentences import SummaryLine, read_summary, text_width, third_person
@@ -57,14 +57,17 @@ def read_sections(store: Store, audience: Audience, now: datetime, with_sources:
     """Read what each stream has to say."""
     visible = audience.visible if with_sources else frozenset[Scope]()
     pairs = zip(audience.targets, audience.streams, strict=True)
-    with store.reading():
+
+    def read(store: Reading) -> list[StreamSection]:
         return [
             _read_section(store, audience.scope, target, stream, now, visible) for target, stream in pairs if stream
         ]
 
+    return store.read((), read)
+
 
 def _read_section(
-    store: Store, conversation: Scope, target: Target, stream: StreamState, now: datetime, visible: frozenset[Scope]
+    store: Reading, conversation: Scope, target: Target, stream: StreamState, now: datetime, visible: frozenset[Scope]
 ) -> StreamSection:
     settings = target.settings
     latest = ItemQuery(stream.id, kinds=("fact",), open=True, reviewed=True, order="newest", skip_damaged=True)
@@ -94,7 +97,7 @@ def _read_section(
     )
 
 
-def _superseded_statements(store: Store, stream: StreamState, records: Sequence[Record]) -> frozenset[str]:
+def _superseded_statements(store: Reading, stream: StreamState, records: Sequence[Record]) -> frozenset[str]:
     found: dict[str, Record] = {}
     ids = {record.supersedes for record in records if record.supersedes}
     while ids:
@@ -107,7 +110,7 @@ def _superseded_statements(store: Store, stream: StreamState, records: Sequence[
     return frozenset(map(normalize, [*texts, *told]))
 
 
-def _latest_unabsorbed(store: Store, stream: StreamState, most: int) -> list[Record]:
+def _latest_unabsorbed(store: Reading, stream: StreamState, most: int) -> list[Record]:
     """The latest observations that no summary holds, oldest first."""
     count = unabsorbed_count(store, stream.id) if most else 0
     if count <= _FEW * most:
