@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.llm.model_server import HttpReply, ModelServer, hangs, says, serve
-from tests.server.test_events import Receiver, make_webhook
+from tests.server.test_webhooks import Receiver, make_webhook
 from tests.support.live_server import LiveServer, StartServer
 from tests.support.server_process import StartProcess, server_processes
 from tests.support.waiting import PATIENCE_SECONDS, wait_until

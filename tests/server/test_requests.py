@@ -99,7 +99,8 @@ def test_what_is_not_text_is_no_query(server: LiveServer) -> None:
         assert server.call("GET", path, key=server.owner).status == 400
 
 
-def test_pages_are_read_to_their_end(server: LiveServer) -> None:
+def test_pages_are_read_to_their_end(fresh_server: LiveServer) -> None:
+    server = fresh_server
     items = [f"Fact {number}." for number in range(7)]
     server.call("POST", "/v1/memories", {"scope": "user=anna", "items": items}, key=server.owner)
     for user in "bcdefg":

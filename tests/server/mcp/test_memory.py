@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
-from pathlib import Path
 
 import pytest
 from mcp.shared.exceptions import MCPError
 from tests.support.mcp_client import ANNA, SECRET, Connect, call, refusal
 
-import eunoe
 from eunoe.errors import InputError
 from eunoe.model.scope import Scope
 from eunoe.server.mcp.tool import LIFETIME_SECONDS, Confirmation
@@ -401,27 +399,3 @@ async def test_a_message_that_stays_is_named_and_offered(connect: Connect, memor
         assert "stays and still says it: offer to forget it" in result.content[0].text
         assert "exports, backups" in result.content[0].text
         assert (await call(client, "forget", ids=["m1"]))["held_by"] == {}
-
-
-@pytest.fixture
-def memory(tmp_path: Path):
-    with eunoe.open(tmp_path / "memory.db", embedder="static", llm="none") as memory:
-        memory.remember(ANNA, "Anna rented a flat in Berlin.")
-        yield memory
-
-
-@pytest.mark.parametrize(("question", "is_noted"), [("Wo hat Anna eine Wohnung?", True), ("Where is the flat?", False)])
-@pytest.mark.anyio
-async def test_recall_says_so_beside_what_it_found(connect: Connect, question: str, is_noted: bool):
-    async with connect() as client:
-        answer = await call(client, "recall", query=question)
-    assert len(answer["memories"]) == 1
-    assert ("reads English: this question (German)" in answer["note"]) == is_noted
-
-
-@pytest.mark.anyio
-async def test_a_small_budget_is_for_the_memories(connect: Connect):
-    async with connect() as client:
-        answer = await call(client, "recall", query="Wo hat Anna eine Wohnung?", max_tokens=200)
-    assert answer["memories"][0]["text"] == "Anna rented a flat in Berlin."
-    assert "reads English" not in answer["note"]
