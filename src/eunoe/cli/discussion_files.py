@@ -17,7 +17,7 @@ from eunoe.apps.discussion.files import (
     import_folder,
 )
 from eunoe.apps.discussion.files.layout import files_at
-from eunoe.apps.discussion.scope import DEFAULT_USER
+from eunoe.apps.discussion.model import DEFAULT_USER
 from eunoe.cli.command import Call, MisuseError, Reply, command
 from eunoe.cli.display.views import Grid
 from eunoe.cli.file_options import KeyOptions, LayoutOption

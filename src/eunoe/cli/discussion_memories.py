@@ -12,13 +12,13 @@ import typer
 from eunoe.apps.discussion import Discussion
 from eunoe.apps.discussion.model import (
     CHUNK_MEMORY,
+    DEFAULT_USER,
     KEYWORD_MEMORY,
     ChunkMemory,
     KeywordMemory,
     chunk_memories,
     keyword_memories,
 )
-from eunoe.apps.discussion.scope import DEFAULT_USER
 from eunoe.apps.discussion.state_document import StateDocument
 from eunoe.apps.discussion.summary import current_summary
 from eunoe.cli.command import Call, MisuseError, Reply, command

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 import typer
 
 import eunoe
-from eunoe.apps.discussion.scope import DEFAULT_USER, check_discussion_id, take_tag
+from eunoe.apps.discussion.model import DEFAULT_USER, check_discussion_id, take_tag
 from eunoe.apps.discussion.workflow import Environment, Workflow, run_workflow
 from eunoe.apps.discussion.workflow.check import check_workflow
 from eunoe.apps.discussion.workflow.run import NodeFailure

@@ -14,8 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from eunoe.apps.discussion.settings import DEFAULT_SETTINGS, UserSettings, read_settings, read_user_settings
-from eunoe.apps.discussion.workflow.document import Environment
-from eunoe.apps.discussion.workflow.models import ANY, ModelMap, Preset
+from eunoe.apps.discussion.workflow.document import ANY, Environment, ModelMap, Preset
 from eunoe.cli.command import MisuseError
 from eunoe.cli.file_options import KeyOptions, LayoutOption
 from eunoe.cli.options import repeatable_option
