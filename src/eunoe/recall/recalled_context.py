@@ -90,7 +90,7 @@ class Threshold(NamedTuple):
 
 
 _THRESHOLD: Final = Threshold(0.1, 0.005)
-"""Far lower than for an answer alone (`projects/relevance.py`): the budget of a context limits it anyway."""
+"""Far lower than for an answer alone (`apps/projects/memory.py`): the budget of a context limits it anyway."""
 _RERANKED_THRESHOLD: Final = Threshold(0.05, 0.0005)
 """The same after a second stage: it lowers the scores of all that does not answer."""
 

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice
 from math import exp, log
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -160,7 +160,7 @@ class _Candidates(NamedTuple):
     owners: Mapping[int, Scope]
     candidates: Sequence[Candidate]
     records: Mapping[int, Record]
-    passages: Sequence[Any]
+    passages: Sequence[str]
     notes: tuple[str, ...]
     part_cosines: Mapping[int, Sequence[float]]
     floor_shift: float
