@@ -205,7 +205,10 @@ class DiscussionLog:
             if not is_whole and len(lines) <= _MAX_QUICK_MESSAGES:
                 end = self._end(len(lines) + _SPARE_MESSAGES)
                 changes = find_changes(end.lines, lines)
-                if _goes_on(changes, end):
+                known = sum(place is not None for place in changes.places)
+                is_long = known >= max(_LEAST_REPETITION, len(changes.before))
+                is_appended = all(place == len(end.messages) for place in changes.before.values())
+                if is_long and is_appended and not (changes.retracted or changes.restored or changes.note):
                     return end, changes
             content = self._content()
             return content, find_changes(content.lines, lines, is_whole=is_whole)
@@ -218,11 +221,8 @@ class DiscussionLog:
         If it begins with the last question, that was asked again, and the answer before is taken back.
         """
 
-        def compare(lines: Sequence[Line]) -> tuple[LogContent, LogChanges]:
-            content = self._content()
-            return content, find_turn_changes(content.lines, lines)
-
-        return self._take_in(messages, compare)
+        content = self._content()
+        return self._take_in(messages, lambda lines: (content, find_turn_changes(content.lines, lines)))
 
     def _take_in(
         self,
@@ -315,14 +315,6 @@ class DiscussionLog:
 def prepare_discussion(memory: Memory, scope: Scope) -> None:
     """Make the stream of a discussion: creators write its summary, the engine does not."""
     memory.streams.configure(scope, consolidation_prompt="")
-
-
-def _goes_on(changes: LogChanges, end: LogContent) -> bool:
-    """Whether a request repeats the end of the chat and adds to it, so that nothing else can have been changed."""
-    known = [place for place in changes.places if place is not None]
-    is_appended = all(place == len(end.messages) for place in changes.before.values())
-    is_long = len(known) >= max(_LEAST_REPETITION, len(changes.before))
-    return is_long and is_appended and not (changes.retracted or changes.restored or changes.note)
 
 
 def _place(

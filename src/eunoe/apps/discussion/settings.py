@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -17,13 +17,6 @@ from eunoe.errors import InputError
 from eunoe.model.arguments import check_count, check_flag, check_text, show
 
 T = TypeVar("T")
-_TYPE_NAMES: Final = {
-    bool: "True or False",
-    int: "a whole number",
-    float: "a number",
-    str: "a text",
-    tuple: "a tuple of texts",
-}
 USE_VECTOR: Final = "useVectorForQualityMemory"
 BOTH: Final = "both"
 TOKEN_FACTORS: Final = {"conservative": 1.0, "balanced": 1.25, "aggressive": 1.5, "xaggressive": 1.85}
@@ -56,23 +49,8 @@ UNSUPPORTED: Final = {
 """Keys of the settings file that change nothing, and why."""
 
 
-class _Settings:
-    """Values that have the types of their defaults: any other is refused by its name."""
-
-    __slots__ = ()
-
-    def __post_init__(self) -> None:
-        for each in fields(self):  # type: ignore[arg-type]
-            value, kind = getattr(self, each.name), type(each.default)
-            is_type = isinstance(value, (int, float) if kind is float else kind)
-            is_right = is_type and isinstance(value, bool) == (kind is bool)
-            if not is_right or (kind is tuple and not all(isinstance(part, str) for part in value)):
-                name = f"{type(self).__name__}.{each.name}"
-                raise InputError(f"{name} is {show(value)}: it must be {_TYPE_NAMES.get(kind, kind.__name__)}")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuthorSettings(_Settings):
+class AuthorSettings:
     """Who puts something in words: a workflow if one is named, else a language model, else the words of the chat."""
 
     workflow: str = ""
@@ -87,7 +65,7 @@ class AuthorSettings(_Settings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkSettings(_Settings):
+class ChunkSettings:
     """How large chunks are, and who makes memories from them."""
 
     tokens: int = 1000
@@ -98,7 +76,7 @@ class ChunkSettings(_Settings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SummarySettings(_Settings):
+class SummarySettings:
     """The rolling summary."""
 
     is_on: bool = True
@@ -110,7 +88,7 @@ class SummarySettings(_Settings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StateDocumentSettings(_Settings):
+class StateDocumentSettings:
     """The document that holds the current truth."""
 
     is_on: bool = False
@@ -120,7 +98,7 @@ class StateDocumentSettings(_Settings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscussionSettings(_Settings):
+class DiscussionSettings:
     """All settings of a discussion. `read_settings` reads them from a file."""
 
     memory_kinds: tuple[MemoryKind, ...] = (CHUNK_MEMORY,)

@@ -15,15 +15,14 @@ from eunoe.errors import InputError
 BLOCKS = [TextBlock("Anna moved.\u2028She is happy.", "aa"), TextBlock("日本 \x1c\x85 line", "bb")]
 
 
-@pytest.mark.parametrize("is_ascii", [True, False])
-def test_both_forms_come_back(is_ascii: bool) -> None:
-    assert parse_blocks(format_blocks(BLOCKS, "folders", is_ascii), Path("memories.json")) == (BLOCKS, [])
-    assert parse_blocks(format_blocks(BLOCKS, "flat", is_ascii), Path("x_memories.jsonl")) == (BLOCKS, [])
+def test_both_forms_come_back() -> None:
+    assert parse_blocks(format_blocks(BLOCKS, "folders"), Path("memories.json")) == (BLOCKS, [])
+    assert parse_blocks(format_blocks(BLOCKS, "flat"), Path("x_memories.jsonl")) == (BLOCKS, [])
 
 
 def test_an_array_is_written_with_four_blanks() -> None:
     expected = json.dumps([{"text_block": "One.", "hash": "aa"}], indent=4)
-    assert format_blocks([TextBlock("One.", "aa")], "folders", True).decode() == expected
+    assert format_blocks([TextBlock("One.", "aa")], "folders").decode() == expected
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -62,9 +62,8 @@ _PROGRESS: Final[Mapping[Layout, _Progress]] = {
 }
 _REQUIRED: Final = ("title", "summary", "entities", "key_phrases")
 _LISTS: Final = ("entities", "key_phrases", "topics")
-_TEXTS: Final = ("title", "sentiment")
 _ROW: Final = "file_row"
-"""The field of `extra` with what only the row says: its id, and whatever the memory's own fields cannot hold."""
+"""The field of `extra` with the row that a memory was read from."""
 
 
 class Row(NamedTuple):
@@ -265,53 +264,44 @@ def _searched_fields(row: Row) -> list[str]:
 def read_row(row: Row) -> tuple[KeywordMemory | None, str]:
     """The memory that a row holds, and what is odd about it. None: it has no words."""
     fields, fault = _parse_metadata(row)
-    words = [row.text, _as_words(fields.get("summary")), _as_words(fields.get("title"))]
-    if not (text := next(filter(str.strip, words), "")):
+    if not (text := _row_text(row, fields)):
         return None, f"row {row.id} holds no words: it is left out"
     time = _parse_date(row.date)
-    odd = {name: value for name, value in fields.items() if not _is_regular(name, value, text)}
-    kept = {
-        "id": row.id,
-        "text": row.text if row.text != text else None,
-        "date": row.date if time is None or time.isoformat() != row.date else None,
-    }
-    own = {name: value for name, value in kept.items() if value is not None}
+    lists = {name: fields[name] if isinstance(fields.get(name), list) else [] for name in _LISTS}
+    odd = [name for name in _LISTS if not isinstance(fields.get(name, []), list)]
+    faults = [fault] if fault else [f"has no {name}" for name in _REQUIRED if name not in fields]
+    faults += [f"has an odd {name}" for name in odd] + ["has no date"] * (time is None)
     memory = KeywordMemory(
         title=_as_words(fields.get("title")),
         summary=text,
-        entities=_as_list(fields.get("entities")),
-        key_phrases=_as_list(fields.get("key_phrases")),
-        topics=_as_list(fields.get("topics")),
+        entities=tuple(map(_as_words, lists["entities"])),
+        key_phrases=tuple(map(_as_words, lists["key_phrases"])),
+        topics=tuple(map(_as_words, lists["topics"])),
         sentiment=_as_words(fields.get("sentiment")),
-        extra={**odd, _ROW: own},
+        extra={_ROW: list(row)},
         time=time,
     )
-    if write_row(memory).metadata != row.metadata:
-        memory = replace(memory, extra={**odd, _ROW: {**own, "metadata": row.metadata}})
-    faults = [fault] if fault else [f"has no {name}" for name in _REQUIRED if name not in fields]
-    faults += [f"has an odd {name}" for name in odd if name in {*_REQUIRED, *_LISTS, *_TEXTS}]
-    faults += ["has no date"] * (time is None)
     return memory, f"row {row.id} {', '.join(faults)}: it is kept as it is" if faults else ""
 
 
 def write_row(memory: KeywordMemory) -> Row:
-    """The row that a memory becomes. Its id is 0 if it has none yet."""
-    own: Mapping[str, Any] = memory.extra.get(_ROW, {})
-    date = own.get("date", memory.moment.isoformat() if memory.moment else "")
-    fields: dict[str, Any] = {name: getattr(memory, name) for name in (*_REQUIRED, "sentiment", "topics")}
-    named = {name: value for name, value in fields.items() if value or name in _REQUIRED}
-    named |= {name: value for name, value in memory.extra.items() if name != _ROW}
-    return Row(own.get("id", 0), own.get("text", memory.summary), date, own.get("metadata", json.dumps(named)))
+    """The row that a memory becomes: that which it was read from, if it says the same. Its id is 0 if it has none."""
+    row, fields = Row(0, "", "", ""), dict[str, Any]()
+    if _ROW in memory.extra:
+        row = Row(*memory.extra[_ROW])
+        fields, _ = _parse_metadata(row)
+        if _row_text(row, fields) == memory.summary:
+            return row
+    named = {name: getattr(memory, name) for name in (*_REQUIRED, "sentiment", "topics")}
+    fields |= {name: value for name, value in named.items() if value or name in _REQUIRED}
+    fields |= {name: value for name, value in memory.extra.items() if name != _ROW}
+    date = row.date or (memory.moment.isoformat() if memory.moment else "")
+    return Row(row.id, memory.summary, date, json.dumps(fields))
 
 
-def _is_regular(name: str, value: Any, text: str) -> bool:
-    """Whether the memory's own fields can hold a value as it is: not other names, other types, and what is empty."""
-    if name == "summary":
-        return bool(value == text)
-    if name in _TEXTS:
-        return isinstance(value, str) and (bool(value) or name in _REQUIRED)
-    is_list = name in _LISTS and isinstance(value, list) and all(isinstance(each, str) for each in value)
-    return is_list and (bool(value) or name in _REQUIRED)
+def _row_text(row: Row, fields: Mapping[str, Any]) -> str:
+    words = [row.text, _as_words(fields.get("summary")), _as_words(fields.get("title"))]
+    return next(filter(str.strip, words), "")
 
 
 def _parse_metadata(row: Row) -> tuple[dict[str, Any], str]:
@@ -331,7 +321,3 @@ def _parse_date(text: str) -> datetime | None:
 
 def _as_words(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _as_list(value: Any) -> tuple[str, ...]:
-    return tuple(map(_as_words, value if isinstance(value, list) else [] if value is None else [value]))

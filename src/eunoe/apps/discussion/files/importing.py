@@ -26,7 +26,6 @@ from eunoe.apps.discussion.files.layout import (
     find_discussions,
     is_encrypted_file,
     parse_blocks,
-    parse_json,
     read_content,
 )
 from eunoe.apps.discussion.log import prepare_discussion
@@ -103,12 +102,6 @@ class DiscussionContent:
     summary: TextBlock | None = None
     database: Database | None = None
     state_document: str = ""
-    state_backup: str = ""
-    """The version of the state document before."""
-    condensed: str = ""
-    """The hash of the last memory that was condensed."""
-    is_ascii: bool | None = None
-    """Whether the files write other letters as escapes; None if there are none."""
     is_encrypted: bool = False
     digests: Mapping[Part, str] = field(default_factory=dict)
     """By which each file is recognised as it was read."""
@@ -124,11 +117,8 @@ class ImportRecord:
     summary_hash: str = ""
     summary_digest: str = ""
     """By which the summary is recognised when it is read again."""
-    condensed: str = ""
-    """The hash of the last chunk memory that had been condensed, as exports write it again."""
     state_digest: str = ""
     """By which the state document is recognised when it is read again."""
-    is_ascii: bool = True
     is_encrypted: bool = False
     folder: str | None = None
     """The folder of the user in which the files stood; None if nothing was imported."""
@@ -230,13 +220,7 @@ def read_files(files: DiscussionFiles, key: FileKey | None = None) -> Discussion
             notes += faults
     if len(summaries := blocks.get("summary", [])) > 1:
         notes.append(f"{files.parts['summary']} has {len(summaries)} summaries: the last one counts")
-    texts = {part: decode(contents[part], files.parts[part]) for part in contents.keys() - {"memories", "summary"}}
-    condensed = ""
-    if "condensation" in texts:
-        value = parse_json(texts["condensation"], str(files.parts["condensation"]))
-        if not isinstance(value, dict) or not isinstance(value.get("lastCondensationHash"), str | None):
-            raise InputError(f"{files.parts['condensation']} is damaged: it has no lastCondensationHash")
-        condensed = value.get("lastCondensationHash") or ""
+    document = contents.get("state_document", b"")
     digests: dict[Part, str] = {part: digest(content) for part, content in contents.items()}
     database = None
     if path := files.parts.get("database"):
@@ -250,10 +234,7 @@ def read_files(files: DiscussionFiles, key: FileKey | None = None) -> Discussion
         memories=tuple(blocks["memories"]) if "memories" in blocks else None,
         summary=summaries[-1] if summaries else None,
         database=database,
-        state_document=texts.get("state_document", ""),
-        state_backup=texts.get("backup", ""),
-        condensed=condensed,
-        is_ascii=all(contents[part].isascii() for part in blocks) if blocks else None,
+        state_document=decode(document, files.parts["state_document"]) if document else "",
         is_encrypted=any(map(is_encrypted_file, files.parts.values())),
         digests=digests,
         notes=tuple(notes),
@@ -281,9 +262,7 @@ def _take_in(memory: Memory, scope: Scope, content: DiscussionContent, folder: s
         hashes=database.hashes if database and database.hashes else record.hashes,
         summary_hash=summary.hash if summary else record.summary_hash,
         summary_digest=digest(summary.text) if summary else record.summary_digest,
-        condensed=content.condensed or record.condensed,
         state_digest=digest(content.state_document) if content.state_document else record.state_digest,
-        is_ascii=record.is_ascii if content.is_ascii is None else content.is_ascii,
         is_encrypted=content.is_encrypted or record.is_encrypted,
         folder=folder,
         read={**record.read, **content.digests},
@@ -392,8 +371,6 @@ def _take_in_state_document(memory: Memory, scope: Scope, content: DiscussionCon
     is_known = digest(text) == record.state_digest or (not record.state_digest and text.strip() in known)
     if not text.strip() or is_known or text.strip() == document.read().strip():
         return False
-    if not known and content.state_backup.strip():
-        document.write(content.state_backup, again=False)
     held = [fact for fact in current_facts(memory, scope) if is_imported(fact.id)]
     return document.write(text, held=held, again=bool(known))
 

@@ -90,11 +90,14 @@ class ModelMap:
 
     def problems(self, endpoint: str, preset: str) -> list[str]:
         """What is not mapped."""
+        how = "name it in the file of models (--models), or give"
         problems = []
         if endpoint and self._spec(endpoint) is None:
-            problems.append(f"the endpoint {show(endpoint)} is not mapped to a model: {_how(endpoint, 'endpoint')}")
+            given = f"{how} --endpoint '{endpoint}=SPEC' or --model SPEC for all"
+            problems.append(f"the endpoint {show(endpoint)} is not mapped to a model: {given}")
         if preset and self._preset(preset) is None:
-            problems.append(f"the preset {show(preset)} is not mapped: {_how(preset, 'preset')}")
+            given = f"{how} --preset '{preset}={{}}' or --model SPEC for all"
+            problems.append(f"the preset {show(preset)} is not mapped: {given}")
         return problems
 
     def spec_problems(self, endpoint: str, preset: str) -> Iterator[str]:
@@ -116,7 +119,10 @@ class ModelMap:
         for problem in self.problems(endpoint, preset):
             raise WorkflowError(problem)
         chosen = self._preset(preset) or Preset()
-        llm = self._load(chosen.model, f"preset {show(preset)}") if chosen.model else self._endpoint(endpoint)
+        spec, title = self._spec(endpoint), f"endpoint {show(endpoint)}"
+        if chosen.model:
+            spec, title = chosen.model, f"preset {show(preset)}"
+        llm = self.default if spec is None else self._load(spec, title)
         return _PresetLlm(llm, chosen) if llm and chosen != Preset() else llm
 
     def _spec(self, endpoint: str) -> Any:
@@ -124,12 +130,6 @@ class ModelMap:
 
     def _preset(self, name: str) -> Preset | None:
         return self.presets.get(name, self.presets.get(ANY)) if name else None
-
-    def _endpoint(self, name: str) -> Llm | None:
-        spec = self._spec(name)
-        if spec is None:
-            return self.default
-        return self._load(spec, f"endpoint {show(name)}")
 
     def _load(self, spec: Any, title: str) -> Llm:
         key = spec if isinstance(spec, str) else str(id(spec))
@@ -163,11 +163,6 @@ def _spec(value: Any, title: str) -> Any:
     if not isinstance(value, str) or not value.strip():
         raise InputError(f"{title} must be a text such as openai:MODEL@http://host:port/v1, not {show(value)}")
     return value
-
-
-def _how(name: str, section: str) -> str:
-    example = "SPEC" if section == "endpoint" else "{}"
-    return f"name it in the file of models (--models), or give --{section} '{name}={example}' or --model SPEC for all"
 
 
 _SUFFIX: Final = ".json"
