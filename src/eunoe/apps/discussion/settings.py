@@ -20,7 +20,6 @@ T = TypeVar("T")
 USE_VECTOR: Final = "useVectorForQualityMemory"
 BOTH: Final = "both"
 TOKEN_FACTORS: Final = {"conservative": 1.0, "balanced": 1.25, "aggressive": 1.5, "xaggressive": 1.85}
-_SUMMARIZER: Final = "chatsummarysummarizer"
 _AUTHOR_FIELDS: Final = {
     "WorkflowName": "workflow",
     "SystemPrompt": "system_prompt",
@@ -153,12 +152,6 @@ KEYS: Final[Mapping[str, str]] = {
     **_author_keys("stateDocument", "state_document."),
 }
 """The keys that are honoured, and where their values go; beside the two that choose what a chunk becomes."""
-_SUMMARIZER_KEYS: Final[Mapping[str, str]] = {
-    "minMemoriesPerSummary": "least_memories",
-    "loopIfMemoriesExceed": "most_memories",
-    **{key[0].lower() + key[1:]: place for key, place in _author_keys("", "").items() if key != "WorkflowName"},
-}
-"""Keys of a node that writes the summary."""
 
 
 def read_settings(source: Path | Mapping[str, Any]) -> DiscussionSettings:
@@ -196,7 +189,6 @@ class UserSettings:
     recent_memory_workflow: str = ""
     file_memory_workflow: str = ""
     chat_summary_workflow: str = ""
-    """Its `chatSummarySummarizer` node has the prompts of the summary: see `read_summary_settings`."""
     notes: tuple[str, ...] = ()
     """The keys that mean nothing here."""
 
@@ -219,18 +211,6 @@ def read_user_settings(source: Path | Mapping[str, Any]) -> UserSettings:
     given = _read_object(source)
     notes = tuple(f"{key} is not about discussions" for key in given if key not in _USER_KEYS)
     return replace(_with_values(UserSettings(), given, _USER_KEYS), notes=notes)
-
-
-def read_summary_settings(source: Path | Mapping[str, Any] | list[Any]) -> SummarySettings:
-    """Read how the rolling summary is written from the `chatSummarySummarizer` node of a workflow."""
-    content = _read_json(source) if isinstance(source, Path) else source
-    nodes = content.get("nodes", []) if isinstance(content, Mapping) else content
-    if not isinstance(nodes, list):
-        raise InputError("nodes must be a list")
-    for node in nodes:
-        if isinstance(node, Mapping) and str(node.get("type", "")).lower() == _SUMMARIZER:
-            return _with_values(DEFAULT_SETTINGS.summary, node, _SUMMARIZER_KEYS)
-    raise InputError("the workflow has no node of the type chatSummarySummarizer")
 
 
 def _with_values(target: T, given: Mapping[str, Any], keys: Mapping[str, str]) -> T:
@@ -267,16 +247,14 @@ def _read(value: Any, key: str, name: str, default: Any) -> Any:
 
 def _read_object(source: Path | Mapping[str, Any]) -> dict[str, Any]:
     """What a file says, without nulls, which stand for keys that are not given."""
-    content = _read_json(source) if isinstance(source, Path) else source
+    content: Any = source
+    try:
+        if isinstance(source, Path):
+            content = json.loads(source.read_text("utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"settings: {source} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"settings: {source} is not JSON: {error}") from error
     if not isinstance(content, Mapping):
         raise InputError(f"settings must be a JSON object, not {type(content).__name__}")
     return {key: value for key, value in content.items() if value is not None}
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text("utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"settings: {path} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"settings: {path} is not JSON: {error}") from error

@@ -35,24 +35,14 @@ _TEXT_COLUMNS: Final = ("memory_text_unweighted", "memory_text")
 """What the text is called in the full-text index: now, and in databases of the first version."""
 
 
-class _Progress(NamedTuple):
-    """The table that says how far the chat was read."""
-
-    table: str
-    columns: str
-    keys: str
-    most: int
-    """So many hashes it holds."""
-
-
-_PROGRESS: Final[Mapping[Layout, _Progress]] = {
-    "flat": _Progress(
+_PROGRESS: Final[Mapping[Layout, tuple[str, str, str, int]]] = {
+    "flat": (
         "vector_memory_tracker",
         "last_checked_message_hash, last_updated",
         "discussion_id TEXT PRIMARY KEY, last_checked_message_hash TEXT, last_updated DATETIME",
         1,
     ),
-    "folders": _Progress(
+    "folders": (
         "vector_memory_hash_log",
         "message_hash, timestamp",
         "id INTEGER PRIMARY KEY AUTOINCREMENT, discussion_id TEXT NOT NULL, message_hash TEXT NOT NULL, "
@@ -60,6 +50,7 @@ _PROGRESS: Final[Mapping[Layout, _Progress]] = {
         10,
     ),
 }
+"""The table that says how far the chat was read: its name, its columns, its schema, and how many hashes it holds."""
 _REQUIRED: Final = ("title", "summary", "entities", "key_phrases")
 _LISTS: Final = ("entities", "key_phrases", "topics")
 _ROW: Final = "file_row"
@@ -75,16 +66,6 @@ class Row(NamedTuple):
     date: str
     metadata: str
     """JSON, or what stands in its place; empty if nothing does."""
-
-    @property
-    def content(self) -> tuple[str, str, str]:
-        """What two rows have in common that say the same: text, date and metadata, however these are written."""
-        try:
-            metadata = json.dumps(json.loads(self.metadata), sort_keys=True)
-        except ValueError:
-            metadata = self.metadata
-        time = _parse_date(self.date)
-        return self.text, time.isoformat() if time else self.date, metadata
 
 
 class LoggedHash(NamedTuple):
@@ -103,12 +84,11 @@ class Database:
     """The newest last."""
     foreign: int = 0
     """So many rows belong to other discussions."""
-    embeddings: int = 0
 
     @property
     def digest(self) -> str:
         """By which its memories are recognised as they were read or written."""
-        return digest(repr(sorted(row.content for row in self.rows)))
+        return digest(repr(sorted(row[1:] for row in self.rows)))
 
 
 def read_database(path: Path, id: str) -> Database:
@@ -124,12 +104,9 @@ def read_database(path: Path, id: str) -> Database:
             hashes = tuple(_read_hashes(connection, id, tables))
             if "memories" not in tables:
                 return Database(hashes=hashes)
-            rows, embeddings = tuple(_read_rows(connection, id)), 0
+            rows = tuple(_read_rows(connection, id))
             (total,) = connection.execute("SELECT count(*) FROM memories").fetchone()
-            if "memory_embeddings" in tables:
-                query = "SELECT count(*) FROM memory_embeddings JOIN memories ON id = memory_id WHERE discussion_id = ?"
-                (embeddings,) = connection.execute(query, [id]).fetchone()
-            return Database(rows, hashes, total - len(rows), embeddings)
+            return Database(rows, hashes, total - len(rows))
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise InputError(f"{path} is damaged: {error}") from None
     except OSError as error:
@@ -197,14 +174,14 @@ def write_database(path: Path, id: str, database: Database, layout: Layout) -> N
 
 
 def _write(connection: sqlite3.Connection, id: str, database: Database, layout: Layout) -> None:
-    progress = _PROGRESS[layout]
+    table, named, schema, most = _PROGRESS[layout]
     for statement in filter(str.strip, _SCHEMA.split(";")):
         connection.execute(statement)
-    connection.execute(f"CREATE TABLE IF NOT EXISTS {progress.table} ({progress.keys})")
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({schema})")
     old = {row.id: row for row in _read_rows(connection, id)}
     taken = {row[0] for row in connection.execute("SELECT id FROM memories WHERE discussion_id != ?", [id])}
     rows = number_rows(database.rows, old, taken)
-    changed = [row for row in rows if row.id not in old or old[row.id].content != row.content]
+    changed = [row for row in rows if row.id not in old or old[row.id] != row]
     outdated = {*(old.keys() - {row.id for row in rows}), *(row.id for row in changed)}
     for number in outdated:
         connection.execute("DELETE FROM memories WHERE id = ?", [number])
@@ -222,10 +199,10 @@ def _write(connection: sqlite3.Connection, id: str, database: Database, layout: 
     )
     if old.keys() & outdated:
         connection.execute("INSERT INTO memories_fts (memories_fts) VALUES ('optimize')")  # drops words of rows gone
-    kept = tuple(database.hashes[-progress.most :])
-    if tuple(_read_hashes(connection, id, {progress.table})) != kept:
-        connection.execute(f"DELETE FROM {progress.table} WHERE discussion_id = ?", [id])
-        statement = f"INSERT INTO {progress.table} (discussion_id, {progress.columns}) VALUES (?, ?, ?)"
+    kept = tuple(database.hashes[-most:])
+    if tuple(_read_hashes(connection, id, {table})) != kept:
+        connection.execute(f"DELETE FROM {table} WHERE discussion_id = ?", [id])
+        statement = f"INSERT INTO {table} (discussion_id, {named}) VALUES (?, ?, ?)"
         connection.executemany(statement, [(id, *each) for each in kept])
 
 
@@ -238,13 +215,13 @@ def number_rows(rows: Sequence[Row], old: Mapping[int, Row], taken: Iterable[int
         if row.id and row.id not in used:
             own[place] = row.id
             used.add(row.id)
-    known: dict[tuple[str, str, str], list[int]] = {}
+    known: dict[tuple[Any, ...], list[int]] = {}
     for number in sorted(old.keys() - used, reverse=True):
-        known.setdefault(old[number].content, []).append(number)
+        known.setdefault(old[number][1:], []).append(number)
     numbered = []
     for place, row in enumerate(rows):
         if place not in own:
-            same = known.get(row.content)
+            same = known.get(row[1:])
             own[place] = same.pop() if same else (last := last + 1)
         numbered.append(row._replace(id=own[place]))
     return numbered

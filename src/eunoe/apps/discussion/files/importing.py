@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from eunoe.apps.discussion.files.database import Database, LoggedHash, read_database, read_row, write_row
 from eunoe.apps.discussion.files.layout import (
@@ -228,8 +228,6 @@ def read_files(files: DiscussionFiles, key: FileKey | None = None) -> Discussion
         digests["database"] = database.digest
         if database.foreign:
             notes.append(f"{path} holds {database.foreign} memories of other discussions: they are left out")
-        if database.embeddings:
-            notes.append(f"{path} holds {database.embeddings} vectors of other models: they are not taken in")
     return DiscussionContent(
         memories=tuple(blocks["memories"]) if "memories" in blocks else None,
         summary=summaries[-1] if summaries else None,
@@ -287,13 +285,12 @@ def _take_in(memory: Memory, scope: Scope, content: DiscussionContent, folder: s
     )
 
 
-@dataclass(slots=True)
-class _Plan(Generic[M]):
+class _Plan(NamedTuple, Generic[M]):
     """What is to be done for one kind of memory."""
 
-    new: list[M] = field(default_factory=list)
-    ended: list[str] = field(default_factory=list)
-    revived: list[str] = field(default_factory=list)
+    new: Sequence[M] = ()
+    ended: Sequence[str] = ()
+    revived: Sequence[str] = ()
     """Those that had ended, and are in the file again."""
     unchanged: int = 0
 
@@ -307,16 +304,16 @@ def _make_plan(memory: Memory, scope: Scope, noun: type[M], entries: Sequence[M]
     # Of what was made here former versions count, too: where a file still has one, that is nothing new.
     own = Counter(_said(read_memory(noun, atom)) for atom in atoms if not is_imported(atom.id))
     places = sorted(atom.metadata.get("place", 0.0) for atom in known.values())
-    plan, met, seen = _Plan[M](), set[str](), Counter[Hashable]()
-    waiting, last = list[M](), 0.0
+    met, seen, revived = set[str](), Counter[Hashable](), list[str]()
+    new, waiting, last = list[M](), list[M](), 0.0
 
     def settle() -> None:
         """Give those that wait their places, behind the entry before them."""
         after = bisect_right(places, last)
         step = (places[after] - last) / (len(waiting) + 1) if after < len(places) else 1.0
         for number, each in enumerate(waiting, 1):
-            plan.new.append(replace(each, place=last + step * number))
-            insort(places, plan.new[-1].place)
+            new.append(replace(each, place=last + step * number))
+            insort(places, new[-1].place)
         waiting.clear()
 
     for entry in entries:
@@ -328,21 +325,19 @@ def _make_plan(memory: Memory, scope: Scope, noun: type[M], entries: Sequence[M]
             last = known[id].metadata.get("place", 0.0)
             met.add(id)
             if not known[id].retired and not is_in_force(known[id], now) and id not in superseded:
-                plan.revived.append(id)
+                revived.append(id)
         elif own[words]:
             own[words] -= 1
         else:
             waiting.append(replace(entry, id=id, author=IMPORT))
     settle()
-    plan.unchanged = len(entries) - len(plan.new)
     held = (id for id, atom in known.items() if is_imported(id) and not atom.retired and is_in_force(atom, now))
-    plan.ended = [id for id in held if id not in met]
-    return plan
+    return _Plan(new, [id for id in held if id not in met], revived, len(entries) - len(new))
 
 
 def _said(memory: ChunkMemory | KeywordMemory) -> tuple[str, ...]:
     """The same for two memories that say the same."""
-    return (memory.text, memory.hash) if isinstance(memory, ChunkMemory) else write_row(memory).content
+    return (memory.text, memory.hash) if isinstance(memory, ChunkMemory) else write_row(memory)[1:]
 
 
 def _take_in_summary(memory: Memory, scope: Scope, summary: TextBlock | None, record: ImportRecord) -> list[str] | None:
@@ -452,8 +447,16 @@ def _settled(kept: Mapping[str, Any] | None, hash: str, messages: Sequence[LogMe
 
 def _find(messages: Sequence[LogMessage], hashes: Sequence[str], continue_at: int | str | None, name: str) -> int:
     """How many messages are covered by what was imported."""
+    if continue_at in ("start", "end"):
+        return 0 if continue_at == "start" else len(messages)
     if continue_at is not None:
-        return _parse_continue_at(continue_at, len(messages))
+        number = int(continue_at) if _NUMBER.fullmatch(str(continue_at)) else 0
+        if not 1 <= number <= len(messages) + 1:
+            last = len(messages) + 1
+            raise InputError(
+                f"continue_at is {show(continue_at)}: give the number of a message, from 1 to {last}, 'start' or 'end'"
+            )
+        return number - 1
     places = _places(messages, hashes[-1])
     # An earlier memory that ends on a message which is there once: the last one ends behind it.
     earlier = (_places(messages, hash) for hash in reversed(hashes[:-1]) if hash != hashes[-1])
@@ -475,14 +478,3 @@ def _find(messages: Sequence[LogMessage], hashes: Sequence[str], continue_at: in
 
 def _places(messages: Sequence[LogMessage], hash: str) -> list[int]:
     return [place for place, message in enumerate(messages, 1) if hash and message.hash == hash]
-
-
-def _parse_continue_at(value: int | str, count: int) -> int:
-    if value in ("start", "end"):
-        return 0 if value == "start" else count
-    number = int(value) if isinstance(value, int) or (isinstance(value, str) and _NUMBER.fullmatch(value)) else 0
-    if isinstance(value, bool) or not 1 <= number <= count + 1:
-        raise InputError(
-            f"continue_at is {show(value)}: give the number of a message, from 1 to {count + 1}, 'start' or 'end'"
-        )
-    return number - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import pbkdf2_hmac, sha256
 from pathlib import Path
@@ -263,25 +263,22 @@ def parse_blocks(content: bytes, path: Path) -> tuple[list[TextBlock], list[str]
         if not isinstance(array, list):
             raise InputError(f"{path} is damaged: it holds no list of memories")
         values = [(f"entry {number}", value) for number, value in enumerate(array, 1)]
-    blocks = [_parse_block(value, f"{path}, {place},") for place, value in values]
-    return blocks, [f"{path} has entries {fault}" for fault in _faults([value for _, value in values], blocks)]
-
-
-def _parse_block(value: Any, place: str) -> TextBlock:
-    if not isinstance(value, dict) or not isinstance(value.get("text_block"), str):
-        raise InputError(f"{place} is damaged: it has no text_block")
-    if not isinstance(hash := value.get("hash", ""), str):
-        raise InputError(f"{place} is damaged: its hash is no text")
-    return TextBlock(check_text(value["text_block"], f"{place} text_block"), check_text(hash, f"{place} hash"))
-
-
-def _faults(values: Sequence[Mapping[str, Any]], blocks: Sequence[TextBlock]) -> Iterator[str]:
-    if any("hash" not in value for value in values):
-        yield "without a hash"
-    if any(value.keys() - {"text_block", "hash"} for value in values):
-        yield "with more than text_block and hash: the rest is left out"
-    if any(not block.text.strip() for block in blocks):
-        yield "without words: they are left out"
+    blocks, notes = [], dict[str, None]()
+    for name, value in values:
+        place, hash = f"{path}, {name},", value.get("hash", "") if isinstance(value, dict) else ""
+        if not isinstance(value, dict) or not isinstance(value.get("text_block"), str):
+            raise InputError(f"{place} is damaged: it has no text_block")
+        if not isinstance(hash, str):
+            raise InputError(f"{place} is damaged: its hash is no text")
+        words = check_text(value["text_block"], f"{place} text_block")
+        blocks.append(TextBlock(words, check_text(hash, f"{place} hash")))
+        faults = {
+            "without a hash": "hash" not in value,
+            "with more than text_block and hash: the rest is left out": bool(value.keys() - {"text_block", "hash"}),
+            "without words: they are left out": not words.strip(),
+        }
+        notes |= {f"{path} has entries {fault}": None for fault, is_there in faults.items() if is_there}
+    return blocks, list(notes)
 
 
 def format_blocks(blocks: Iterable[TextBlock], layout: Layout) -> bytes:
