@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.steps import Steps
 
 import eunoe
 from eunoe.errors import LlmError
@@ -23,9 +24,9 @@ from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
-from eunoe.records import leases
 from eunoe.store.schema import Job, Lease
 from eunoe.store.sqlite import SqliteStore
+from eunoe.work import leases
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 GROUP = Scope(agent="cook", session="s2")
@@ -59,7 +60,7 @@ def opened(path: Path, llm: Any = "none") -> Iterator[Memory]:
 
 
 def load_jobs(path: Path, scope: Scope) -> list[Job]:
-    store = SqliteStore(path)
+    store = Steps(SqliteStore(path))
     try:
         with store.reading():
             stream = store.stream(scope)
@@ -351,7 +352,7 @@ def test_an_error_that_repeats_what_was_forgotten_meanwhile_is_not_kept(path: Pa
 
 def test_a_job_that_went_over_to_somebody_else_writes_nothing(path: Path) -> None:
     def slow(prompt: Prompt) -> Any:
-        store = SqliteStore(path)
+        store = Steps(SqliteStore(path))
         with store.writing():
             jobs = store.load(Job)
             store.save([job._replace(lease=job.lease._replace(owner="somebody")) for job in jobs])
@@ -491,7 +492,7 @@ def test_two_processes_form_every_message_once(path: Path) -> None:
 def test_a_forked_process_works_under_a_name_of_its_own() -> None:
     read, write = os.pipe()
     script = (
-        "import os; from eunoe.records import leases; mine = leases.current_owner()\n"
+        "import os; from eunoe.work import leases; mine = leases.current_owner()\n"
         "assert leases.current_owner() == mine\n"
         f"if os.fork() == 0: os.write({write}, leases.current_owner().encode()); os._exit(0)\n"
         "os.wait(); print(mine)"

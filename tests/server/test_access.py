@@ -13,11 +13,6 @@ from eunoe.server.access import Attempt, load_owner_token
 from eunoe.server.keys import OWNER
 
 
-@pytest.fixture
-def server(shared_server: LiveServer) -> LiveServer:
-    return shared_server
-
-
 def test_the_owners_token_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "memory.token"
     token = load_owner_token(path)

@@ -18,11 +18,15 @@ from tests.support.waiting import wait_until
 
 import eunoe
 from eunoe.errors import InputError
+from eunoe.server import administration, webhooks
 from eunoe.server.webhooks import Feed, check_url
 
 
 @pytest.fixture
-def server(start_server: StartServer) -> LiveServer:
+def server(start_server: StartServer, monkeypatch: pytest.MonkeyPatch) -> LiveServer:
+    """One that looks for news often."""
+    for module in (administration, webhooks):
+        monkeypatch.setattr(module, "_LOOK_SECONDS", 0.05)
     return start_server(worker=True)
 
 

@@ -13,7 +13,7 @@ from tests.support.waiting import wait_until
 
 import eunoe
 
-_TOGETHER = 3
+_TOGETHER = 2
 
 
 @pytest.fixture

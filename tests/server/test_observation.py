@@ -20,7 +20,8 @@ from eunoe.server.observation import JsonFormatter, Metrics, TextFormatter, Trac
 SECRET = "Anna's PIN is swordfish."
 
 
-def test_metrics_count_requests_and_memories(server: LiveServer) -> None:
+def test_metrics_count_requests_and_memories(fresh_server: LiveServer) -> None:
+    server = fresh_server
     body = {"scope": "user=anna", "items": [SECRET]}
     server.call("POST", "/v1/memories", body, key=server.owner)
     server.call("GET", "/nowhere/anna", key=server.owner)

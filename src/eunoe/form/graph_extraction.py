@@ -6,11 +6,12 @@ The answer is checked against the passage. What cannot be used is not kept, and 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any, TypeGuard
 
 from eunoe.errors import LlmError
-from eunoe.form.chunk import Reading, describe_failure
+from eunoe.form.chunk import StreamsRead, describe_failure
 from eunoe.form.data_files import load_prompt
 from eunoe.form.llm_extraction import SchemaLlm
 from eunoe.index.passage import is_within
@@ -20,7 +21,7 @@ from eunoe.llm.structured import ask_structured
 from eunoe.model.atom import Record
 from eunoe.model.result import GraphReport, PassageGraph, Triple
 from eunoe.model.scope import Scope
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading, Store, Writing
 from eunoe.store.schema import PassageGraphRecord, StreamState
 from eunoe.text.entities import entity_key
 from eunoe.text.normalize import escape_xml, fingerprint
@@ -49,8 +50,7 @@ def extract_graph(store: Store, models: Models, scope: Scope, limit: int | None,
     """Take in the graphs that the metadata of passages holds, and with `ask` have the LLM read what is due then, at
     most so many passages. No lock is held while it thinks."""
     llm = models.slow if ask else None
-    with store.reading():
-        stream = store.stream(scope)
+    stream = store.read([scope], lambda store: store.stream(scope))
     report = _take_from_metadata(store, stream) if stream else GraphReport()
     if ask and llm is None and not report.passages:
         raise LlmError("to read passages a language model is needed: open the memory with llm=..., or set EUNOE_LLM")
@@ -59,8 +59,8 @@ def extract_graph(store: Store, models: Models, scope: Scope, limit: int | None,
     if llm:
         with asking_for(scope):
             report += _extract_due(store, llm, stream, limit)
-    with store.reading():
-        return replace(report, due=store.count(ItemQuery(stream.id, open=True, reviewed=True, without_graph=True)))
+    due = ItemQuery(stream.id, open=True, reviewed=True, without_graph=True)
+    return replace(report, due=store.read([scope], lambda store: store.count(due)))
 
 
 def _take_from_metadata(store: Store, stream: StreamState) -> GraphReport:
@@ -103,14 +103,16 @@ def _extract_due(store: Store, llm: Llm, stream: StreamState, limit: int | None)
 def _due_pages(store: Store, stream: StreamState) -> Iterator[list[Record]]:
     after = 0
     while True:
-        with store.reading():
-            page = store.select(
-                ItemQuery(stream.id, after=after, open=True, reviewed=True, without_graph=True, limit=_PAGE_SIZE)
-            )
+        due = ItemQuery(stream.id, after=after, open=True, reviewed=True, without_graph=True, limit=_PAGE_SIZE)
+        page = store.read([stream.scope], partial(_select, due))
         if not page:
             return
         yield page
         after = page[-1].seq
+
+
+def _select(query: ItemQuery, store: Reading) -> list[Record]:
+    return store.select(query)
 
 
 def _batches(records: Iterable[Record]) -> Iterator[list[Record]]:
@@ -130,11 +132,8 @@ def _batches(records: Iterable[Record]) -> Iterator[list[Record]]:
 def _extract_batch(store: Store, llm: Llm, stream: StreamState, batch: Sequence[Record]) -> GraphReport:
     """Have a batch read. An answer to which a passage was shown that was forgotten meanwhile is thrown away."""
     for _ in range(_MAX_ROUNDS):
-        with store.reading():
-            reading = Reading.of(store, [stream.scope])
-            batch = store.select(ItemQuery(stream.id, seqs=[record.seq for record in batch], open=True, reviewed=True))
-            texts = {_text_id(record.content): record.content for record in batch}
-            known = _known_graphs(store, stream, list(texts))
+        reading, batch, known = store.read([stream.scope], partial(_read_batch, stream, batch))
+        texts = {_text_id(record.content): record.content for record in batch}
         graphs, failed = _ask(llm, [text for id, text in texts.items() if id not in known])
         data = {id: (record.model, record.data) for id, record in known.items()}
         data |= {_text_id(text): (llm.name, graph.json()) for text, graph in graphs.items()}
@@ -145,7 +144,17 @@ def _extract_batch(store: Store, llm: Llm, stream: StreamState, batch: Sequence[
     return GraphReport(failed=("something was forgotten each time while passages were read",))
 
 
-def _known_graphs(store: Store, stream: StreamState, text_ids: Sequence[bytes]) -> dict[bytes, PassageGraphRecord]:
+def _read_batch(
+    stream: StreamState, batch: Sequence[Record], store: Reading
+) -> tuple[StreamsRead, Sequence[Record], dict[bytes, PassageGraphRecord]]:
+    """The passages of a batch that are still due, and the graphs of the same words elsewhere."""
+    query = ItemQuery(stream.id, seqs=[record.seq for record in batch], open=True, reviewed=True)
+    left = store.select(query)
+    known = _known_graphs(store, stream, [_text_id(record.content) for record in left])
+    return StreamsRead.of(store, [stream.scope]), left, known
+
+
+def _known_graphs(store: Reading, stream: StreamState, text_ids: Sequence[bytes]) -> dict[bytes, PassageGraphRecord]:
     records = store.load(PassageGraphRecord, content=list(text_ids))
     here = {item.seq for item in store.select(ItemQuery(stream.id, seqs=[record.seq for record in records]))}
     return {record.content: record for record in records if record.seq in here}
@@ -195,13 +204,14 @@ def _save_graphs(
     stream: StreamState,
     batch: Sequence[Record],
     data: Mapping[bytes, tuple[str, str]],
-    reading: Reading | None = None,
+    reading: StreamsRead | None = None,
 ) -> list[PassageGraphRecord] | None:
     """Save graphs for the records that are still there with the same words, and let the index know of it; None if
     something of a reading was forgotten."""
     if not data:
         return []
-    with store.writing():
+
+    def save(store: Writing) -> list[PassageGraphRecord] | None:
         if reading and reading.is_forgotten(store):
             return None
         stored = store.select(ItemQuery(seqs=[record.seq for record in batch]))
@@ -213,7 +223,9 @@ def _save_graphs(
             version = store.advance(stream.id).version
             store.save(graphs)
             store.update([record._replace(version=version) for record in there])
-    return graphs
+        return graphs
+
+    return store.write([stream.scope], save)
 
 
 def _text_id(text: str) -> bytes:

@@ -5,15 +5,17 @@ evidence: an observation is absorbed if the text bears it out, or if the model n
 why. The rest waits.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final, NamedTuple
 
+from eunoe.errors import EunoeError, LlmError
 from eunoe.form.claims import Said, find_doubt, split_clauses, without_speaker
-from eunoe.form.data_files import load_prompt
+from eunoe.form.data_files import PatternFile, load_prompt
 from eunoe.form.evidence import (
     Source,
     compare,
@@ -25,12 +27,13 @@ from eunoe.form.evidence import (
 )
 from eunoe.form.likeness import is_duplicate, is_rival, key_words, says_more
 from eunoe.form.statements import find_memory_key, is_instruction, read_statement
-from eunoe.form.summary_answer import PATTERNS, is_object, read_object
+from eunoe.llm.contract import Llm, Prompt
 from eunoe.model.arguments import INSTRUCTION, KEPT_KINDS
 from eunoe.model.atom import AUTHOR, EXTRACTIVE, MEMORY_KEY, Atom
 from eunoe.records.identity import memory_key
 from eunoe.text.dates import is_day_over
-from eunoe.text.normalize import SPACELESS, fold
+from eunoe.text.languages import LANGUAGES
+from eunoe.text.normalize import SPACELESS, fold, replace_surrogates
 from eunoe.text.sentences import (
     HEADINGS,
     PAST,
@@ -45,6 +48,16 @@ from eunoe.text.sentences import (
     word_count,
     write_summary,
 )
+
+PATTERNS: Final = PatternFile("summaries", languages="|".join(LANGUAGES))
+_THOUGHT: Final = re.compile(r"<think>.*?</think>", re.DOTALL)
+_FENCE: Final = re.compile(r"```\w*\n(.*)\n```", re.DOTALL)
+_OBJECT_START: Final = re.compile(r'\{\s*"[^"]*"\s*:')
+_NUMBER: Final = re.compile(r"\d{1,6}")
+_WORD: Final = re.compile(r"\w+")
+_MAX_LAYERS: Final = 3
+"""How often something is taken off: a polite start, a code fence, a heading."""
+
 
 _SPEAKER: Final = re.compile(r"(?P<name>[^\s:][^:.!?\n]{0,60}): (?P<words>.+)", re.DOTALL)
 _QUESTION: Final = re.compile(r" \(asked: (?P<question>(?:(?! \(asked: ).)+)\)$")
@@ -88,6 +101,11 @@ _MIN_CODE_CHARACTERS: Final = 4
 _CODE: Final = re.compile(r"[^\W_]+")
 _DIGIT_GROUP: Final = re.compile(r"(?<=\d)[,.'\u00a0\u202f ](?=\d{3}(?!\d))")
 _SPACELESS: Final = re.compile(rf"[{SPACELESS}]")
+
+UNUSABLE_SUMMARY = "no summary that can be used"
+"""What every error says after an LLM answered in vain."""
+_MAX_ANSWERS = 2
+_MAX_ANSWER_TOKENS = 8000
 
 _MIN_KEY_SHARE: Final = 0.75
 """Share of an observation's key words that a text must have to say it: all of three, all but one of four."""
@@ -287,7 +305,7 @@ def _find_faults(text: str, task: SummaryTask) -> Iterator[str]:
         return
     if PATTERNS.refusal.match(text):
         yield "it was a refusal and no summary"
-    if is_object(text) and read_object(text) is None:
+    if _OBJECT_START.match(text) and read_object(text) is None:
         yield "it was JSON that breaks off; write the text of the summary alone"
     size, before, known = word_count(text), word_count(task.summary), " ".join(task.sources)
     if size > _MAX_EXCESS * task.max_words:
@@ -440,3 +458,143 @@ def _may_drop(atom: Atom, others: Sequence[Atom], now: datetime) -> bool:
 def _order(atom: Atom) -> tuple[float, str]:
     moment = atom.time or atom.recorded
     return (moment.timestamp() if moment else 0.0, atom.id)
+
+
+class Answer(NamedTuple):
+    """The text of a summary, and the numbers of the observations that it names as dropped."""
+
+    text: str
+    dropped: frozenset[int] = frozenset()
+
+
+def read_answer(answer: str, sources: Sequence[str]) -> Answer:
+    """Take off thoughts, a code fence, a JSON object, a polite start or end and a heading, unless they were said."""
+    thoughts, end, rest = answer.rpartition("</think>")  # every thought that begins there has an end
+    text = (_THOUGHT.sub("", thoughts + end) + rest).strip()
+    for _ in range(_MAX_LAYERS):
+        text = _unwrap(text, sources)
+    given = read_object(text) or {}
+    texts = [value for name, value in given.items() if isinstance(value, str) and name != "dropped"]
+    if len(texts) == 1:
+        named = frozenset(map(int, _NUMBER.findall(json.dumps(given.get("dropped", "")))))
+        return Answer(_unwrap(replace_surrogates(texts[0]).strip(), sources), named)
+    # The last line may be such as "Dropped: 3 (past), 5 (superseded)".
+    before, _, last = text.rpartition("\n")
+    words = [word.lower() for word in _WORD.findall(last)]
+    numbers = [word for word in words if word.isdecimal() and len(word) <= 6]
+    if words[:1] == ["dropped"] and ":" in last and PATTERNS.words["dropped"].issuperset({*words[1:]} - {*numbers}):
+        return Answer(before.strip(), frozenset(map(int, numbers)))
+    return Answer(text)
+
+
+def read_object(text: str) -> dict[str, Any] | None:
+    """Return the JSON object that a text is, if it is one."""
+    try:
+        value = json.loads(text, strict=False) if _OBJECT_START.match(text) else None
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _unwrap(text: str, sources: Sequence[str]) -> str:
+    fenced = _FENCE.fullmatch(text)
+    text = (fenced[1] if fenced else text).strip()
+    start = PATTERNS.preamble.match(text)
+    if start and start.end() < len(text) and not any(start[0].strip() in source for source in sources):
+        text = text[start.end() :]
+    before, line_end, last = text.rpartition("\n")
+    if before.strip() and line_end and PATTERNS.closing.match(last.strip()):
+        text = text if any(last.strip() in source for source in sources) else before
+    return text.strip()
+
+
+class UnusableSummaryError(LlmError):
+    """An LLM answered, and none of its answers can be used."""
+
+
+class Summary(NamedTuple):
+    """A summary that was written, by whom, and the observations that it absorbs."""
+
+    text: str
+    author: str
+    absorbed: Sequence[Atom]
+    lost: Sequence[str] = ()
+    """What it does not say any more although it still holds."""
+
+
+def summarize_by_llm(llm: Llm, task: SummaryTask) -> Summary:
+    """Return the new summary. One that is too long is cut to its best sentences, one that leaves out what still holds
+    is completed; its author says so.
+
+    Raise UnusableSummaryError if no answer can be used.
+    """
+    problem, usable = "", list[Summary]()
+    for _ in range(_MAX_ANSWERS):
+        try:
+            said = replace_surrogates(llm.ask(summary_prompt(task, problem)).text)
+        except EunoeError:
+            raise
+        except Exception as error:  # an LLM of somebody else's making may raise anything
+            raise LlmError(f"{llm.name} failed: {type(error).__name__}") from error
+        answer = read_answer(said, task.sources)
+        problem = find_fault(answer.text, task)
+        if problem:
+            continue
+        summary, problem = _judge(llm.name, answer, task)
+        if not problem:
+            return summary
+        usable += [summary] if summary.text and (summary.absorbed or not task.observations) else []
+    if not usable:
+        raise UnusableSummaryError(f"{llm.name} wrote {UNUSABLE_SUMMARY}: {problem}")
+    best = max(reversed(usable), key=lambda each: (len(each.absorbed), -len(each.lost)))
+    text = best.text
+    for sentence in best.lost:  # what was left out is put back, as far as there is room
+        longer = f"{text}\n{sentence}"
+        text = longer if word_count(longer) <= task.max_words else text
+    return best if text == best.text else best._replace(text=text, author=f"{best.author}, completed")
+
+
+def _judge(name: str, answer: Answer, task: SummaryTask) -> tuple[Summary, str]:
+    """The summary that an answer gives, without what nobody said, and what is wrong with it."""
+    unfounded, lines = find_unfounded(answer.text, task), answer.text.splitlines()
+    for sentence in unfounded:
+        lines = [line.replace(sentence, "").strip() for line in lines]
+    kept = (line.strip() for line in lines if any(map(str.isalnum, line)))
+    text, author = "\n".join(kept) if unfounded else answer.text, name
+    size = word_count(text)
+    if size > task.max_words:
+        text = summarize_by_rules(text, [], task.max_words, task.now).strip() or cut_to_words(text, task.max_words)
+        author = f"{name}, cut"
+    absorbed, lost, problem = find_absorbed(text, answer.dropped, task), find_lost(text, task), ""
+    if unfounded:
+        problem = f"{len(unfounded)} of its sentences are not said by the summary or an observation: leave them out"
+    elif size > task.max_words:
+        problem = f"it had {size} words; the limit is {task.max_words}"
+    elif task.observations and not absorbed:
+        problem = "it takes in none of the observations: say what each of them says, with its names and numbers"
+    elif lost:
+        problem = f"it leaves out {len(lost)} things that the summary said and that still hold: keep them"
+    return Summary(text, author, absorbed, lost), problem
+
+
+def summary_prompt(task: SummaryTask, problem: str = "") -> Prompt:
+    """Put everything that was said or set inside JSON, where no character in it means anything."""
+    data = {
+        "purpose": task.purpose,
+        "now": f"{task.now:%Y-%m-%d %H:%M} UTC",
+        "word_limit": task.max_words,
+        "summary": task.summary,
+        "observations": [
+            {"number": number, "date": format_time(atom), "text": atom.text}
+            for number, atom in enumerate(task.observations, 1)
+        ],
+        "no_longer_true": [atom.text for atom in task.untrue],
+        **({"problem": problem} if problem else {}),
+    }
+    return Prompt(
+        load_prompt("summary").system,
+        json.dumps(data, ensure_ascii=False, indent=1),
+        name="summary",
+        max_tokens=min(_MAX_ANSWER_TOKENS, 500 + 3 * task.max_words),
+        operation="consolidation",
+    )

@@ -1,14 +1,14 @@
 """The public verbs: `Memory` blocks, `AsyncMemory` is awaited, `at()` binds either of them to a scope."""
 
-from eunoe.memory.changes import Change
+from eunoe.memory.face import Change
 from eunoe.memory.faces import AsyncMemory, AsyncScopedMemory, ScopedMemory
 from eunoe.memory.groups import Admin, Corrections, Graph, Leases, Streams, Summaries
 from eunoe.memory.memory import Memory
 from eunoe.records.identity import repeatable
-from eunoe.records.leases import lease_seconds
 from eunoe.store.location import restore
 from eunoe.store.output_file import check_no_store, open_output
 from eunoe.store.paths import IN_MEMORY, STORE_VARIABLE, default_path
+from eunoe.work.leases import lease_seconds
 
 __all__ = [
     "IN_MEMORY",

@@ -23,13 +23,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eunoe.errors import AccessError, NotFoundError
 from eunoe.memory import Memory
+from eunoe.memory.verb import VERBS
 from eunoe.model.atom import Atom, Item, source_name, source_place
 from eunoe.model.json import json_value
 from eunoe.model.result import Context, FormReport, Neighbourhood
 from eunoe.model.scope import Scope as Scope_of_scope
+from eunoe.server.common import CallerParam, ServicesParam, reply
 from eunoe.server.keys import OWNER
-from eunoe.server.routes.common import CallerParam, ServicesParam, reply
-from eunoe.server.routes.recall import ContextBody
+from eunoe.server.verbs import body_of
 
 HEADER: Final = "eunoe-text-limit"
 """A request with this header wants no text longer than so many characters."""
@@ -165,7 +166,7 @@ def glance_at(memory: Memory, scope: Scope_of_scope) -> dict[str, Any]:
     page = memory.recent(retired=True, limit=_MAX_ATOMS, within=scope)
     atoms = [item for item in page.items if isinstance(item, Atom)]
     is_open = [atom for atom in atoms if not atom.retired]
-    bound = memory.guard.scope(scope.alone, "read")
+    bound = memory.guard.scope(scope.alone)
     within = memory.streams.list(**scope.pairs)
     return {
         "stream": next((stream for stream in within if stream.scope == bound), None),
@@ -257,7 +258,7 @@ def describe_item(memory: Memory, scope: Scope_of_scope, id: str) -> dict[str, A
         "item": item,
         "versions": memory.history(owner, id, exact=True) if is_atom else [],
         "sources": sources,
-        "access": memory.admin.access_counts(owner, [id], exact=True)[id]._asdict(),
+        "access": memory.admin.access_counts(owner, [id], exact=True)[id],
     }
 
 
@@ -402,9 +403,12 @@ def absorbed(caller: CallerParam, scope: str, number: int) -> Response:
     return reply({"items": absorbed_items(caller.memory, Scope_of_scope.of(scope), number)})
 
 
+ContextBody: Any = body_of(VERBS["context"])
+
+
 @router.post("/inspector/context")
 def context(body: ContextBody, caller: CallerParam) -> Response:
-    return reply(context_summary(caller.memory.context(body.scope, body.message, **body.given("scope", "message"))))
+    return reply(context_summary(caller.memory.context(**body.given())))
 
 
 @router.get("/inspector/token-file")

@@ -15,10 +15,10 @@ from eunoe.errors import NotFoundError
 from eunoe.hosts.mem0 import Memory, MemoryNotFoundError
 from eunoe.hosts.mem0.arguments import OwnerMissingError
 from eunoe.server.access import Caller
+from eunoe.server.common import CallerParam, IdParam, reply
 from eunoe.server.problems import problem
 from eunoe.server.requests import json_router
-from eunoe.server.routes.common import CallerParam, IdParam, reply
-from eunoe.server.routes.schemas import answers
+from eunoe.server.schemas import answers
 
 router = json_router("mem0")
 R = TypeVar("R")

@@ -20,10 +20,10 @@ from eunoe.errors import AccessError, EunoeError, InputError, ScopeError
 from eunoe.model.arguments import Right
 from eunoe.model.scope import Scope
 from eunoe.server.access import Caller
+from eunoe.server.common import CallerParam
 from eunoe.server.middleware import unescape_segment
 from eunoe.server.problems import status_of
 from eunoe.server.requests import check_limits, json_router, read_json
-from eunoe.server.routes.common import CallerParam
 
 router = json_router("projects")
 _log = logging.getLogger("eunoe.server")
@@ -146,7 +146,7 @@ def _find_project(name: str, caller: Caller, right: Right) -> str:
     guard = caller.memory.guard
     guard.allow(right)
     try:
-        return guard.scope(Scope(project=name), right)["project"]
+        return guard.scope(Scope(project=name))["project"]
     except (ScopeError, AccessError):
         raise _NoProjectError from None
 

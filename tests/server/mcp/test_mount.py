@@ -10,15 +10,10 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from tests.support.live_server import LiveServer, StartServer
+from tests.support.live_server import LiveServer
 from tests.support.mcp_client import call, refusal
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def server(start_server: StartServer) -> LiveServer:
-    return start_server()
 
 
 @asynccontextmanager

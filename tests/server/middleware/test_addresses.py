@@ -7,12 +7,6 @@ import socket
 import pytest
 from tests.support.live_server import LiveServer, StartServer
 
-
-@pytest.fixture
-def server(shared_server: LiveServer) -> LiveServer:
-    return shared_server
-
-
 PATHS = ["/", "/healthz", "/v1/status", "/v1/identity?nonce=" + "0" * 32, "/v1/openapi.json", "/session", "/nowhere"]
 
 

@@ -35,9 +35,9 @@ def test_a_body_in_chunks_is_counted(start_server: StartServer) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/recall", "/mcp", "/compat/mem0/memories", "/session"])
-def test_who_sent_too_much_reads_why_and_asks_on(shared_server: LiveServer, path: str) -> None:
-    connection = HTTPConnection("127.0.0.1", shared_server.port, timeout=10)
-    headers = {"Authorization": f"Bearer {shared_server.owner}", "Content-Type": "application/json"}
+def test_who_sent_too_much_reads_why_and_asks_on(server: LiveServer, path: str) -> None:
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=10)
+    headers = {"Authorization": f"Bearer {server.owner}", "Content-Type": "application/json"}
     with closing(connection):
         connection.connect()
         opened = connection.sock
@@ -60,12 +60,10 @@ def test_who_sent_too_much_reads_why_and_asks_on(shared_server: LiveServer, path
         ("/mcp", '{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {', '"k%d": 1', "}}"),
     ],
 )
-def test_a_body_of_too_many_parts_is_refused(
-    shared_server: LiveServer, path: str, start: str, part: str, end: str
-) -> None:
+def test_a_body_of_too_many_parts_is_refused(server: LiveServer, path: str, start: str, part: str, end: str) -> None:
     body = start + ",".join(part % number for number in range(51_000)) + end
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    answer = shared_server.call("POST", path, body, key=shared_server.owner, headers=headers)
+    answer = server.call("POST", path, body, key=server.owner, headers=headers)
     assert (answer.status, answer.json["code"]) == (413, "body_too_large")
     assert "50,000" in answer.json["detail"]
 

@@ -6,11 +6,6 @@ import pytest
 from tests.support.live_server import LiveServer, StartServer
 
 
-@pytest.fixture
-def server(shared_server: LiveServer) -> LiveServer:
-    return shared_server
-
-
 @pytest.mark.parametrize("path", ["/healthz", "/v1/status", "/nowhere", "/v1/recall"])
 @pytest.mark.parametrize("host", ["", "evil.example"])
 def test_every_reply_has_them_also_a_refusal(server: LiveServer, path: str, host: str) -> None:

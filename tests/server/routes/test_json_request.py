@@ -36,9 +36,9 @@ _TEXT = '{"scope": "user=anna", "items": [%s]}'
         ('{"scope": "user=a\\u0000b", "items": []}', "unprintable"),
     ],
 )
-def test_bad_json_is_refused(shared_server: LiveServer, body: str | bytes, words: str) -> None:
+def test_bad_json_is_refused(server: LiveServer, body: str | bytes, words: str) -> None:
     headers = {"Content-Type": "application/json"}
-    answer = shared_server.call("POST", "/v1/memories", body, key=shared_server.owner, headers=headers)
+    answer = server.call("POST", "/v1/memories", body, key=server.owner, headers=headers)
     assert answer.status in (400, 422), answer.content
     assert words in answer.json["detail"]
     assert answer.headers["content-type"] == "application/problem+json"
@@ -83,15 +83,15 @@ def test_limits_are_told(start_server: StartServer) -> None:
         "scope=user%3Danna&kinds=x",
     ],
 )
-def test_bad_queries_are_refused(shared_server: LiveServer, query: str) -> None:
-    answer = shared_server.call("GET", f"/v1/memories?{query}", key=shared_server.owner)
+def test_bad_queries_are_refused(server: LiveServer, query: str) -> None:
+    answer = server.call("GET", f"/v1/memories?{query}", key=server.owner)
     assert answer.status == 422, answer.content
     assert answer.json["detail"]
 
 
-def test_what_is_not_text_is_no_query(shared_server: LiveServer) -> None:
+def test_what_is_not_text_is_no_query(server: LiveServer) -> None:
     for path in ("/v1/memories?scope=user%3D%ff%fe", "/v1/memories/%ff?scope=user%3Danna"):
-        assert shared_server.call("GET", path, key=shared_server.owner).status == 400
+        assert server.call("GET", path, key=server.owner).status == 400
 
 
 def test_pages_are_read_to_their_end(server: LiveServer) -> None:

@@ -6,11 +6,6 @@ import pytest
 from tests.support.live_server import LiveServer
 
 
-@pytest.fixture
-def server(shared_server: LiveServer) -> LiveServer:
-    return shared_server
-
-
 def test_a_key_is_made_listed_rotated_and_revoked(server: LiveServer) -> None:
     body = {"name": "laptop", "tenant": "acme", "scopes": ["user=anna"], "rights": ["read", "write"], "expires": "30d"}
     made = server.call("POST", "/v1/keys", body, key=server.owner)

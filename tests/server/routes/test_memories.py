@@ -27,31 +27,29 @@ _IDS = (
 
 
 @pytest.mark.parametrize("id", _IDS)
-def test_any_text_is_an_id(shared_server: LiveServer, id: str) -> None:
-    kept = shared_server.call(
-        "POST", "/v1/memories", _items({"text": f"Text of {id!r}.", "id": id}), key=shared_server.owner
-    )
+def test_any_text_is_an_id(server: LiveServer, id: str) -> None:
+    kept = server.call("POST", "/v1/memories", _items({"text": f"Text of {id!r}.", "id": id}), key=server.owner)
     assert kept.json["receipts"][0]["id"] == id
     path = f"/v1/memories/{quote(id, safe='')}"
-    assert _get(shared_server, path).json["id"] == id
-    assert [each["id"] for each in _get(shared_server, f"{path}/history").json["versions"]] == [id]
-    pinned = shared_server.call("POST", f"{path}/pin", {"scope": "user=anna"}, key=shared_server.owner)
+    assert _get(server, path).json["id"] == id
+    assert [each["id"] for each in _get(server, f"{path}/history").json["versions"]] == [id]
+    pinned = server.call("POST", f"{path}/pin", {"scope": "user=anna"}, key=server.owner)
     assert pinned.status == 200
-    assert _get(shared_server, path).json["pinned"] is True
+    assert _get(server, path).json["pinned"] is True
 
 
-def test_an_encoded_slash_is_no_step_in_the_path(shared_server: LiveServer) -> None:
-    shared_server.call("POST", "/v1/memories", _items({"text": "A.", "id": "a"}), key=shared_server.owner)
-    assert _get(shared_server, "/v1/memories/a/history").status == 200
-    assert _get(shared_server, "/v1/memories/a%2Fhistory").json["code"] == "not_found"
-    assert _get(shared_server, "/v1%2Fmemories").json["code"] == "no_such_path"
-    assert _get(shared_server, "/v1/memories/%ff").status == 400
-    assert _get(shared_server, "/v1/memories/").json["code"] == "no_such_path"
+def test_an_encoded_slash_is_no_step_in_the_path(server: LiveServer) -> None:
+    server.call("POST", "/v1/memories", _items({"text": "A.", "id": "a"}), key=server.owner)
+    assert _get(server, "/v1/memories/a/history").status == 200
+    assert _get(server, "/v1/memories/a%2Fhistory").json["code"] == "not_found"
+    assert _get(server, "/v1%2Fmemories").json["code"] == "no_such_path"
+    assert _get(server, "/v1/memories/%ff").status == 400
+    assert _get(server, "/v1/memories/").json["code"] == "no_such_path"
 
 
 def _items(*items: object) -> dict[str, object]:
     return {"scope": "user=anna", "items": list(items)}
 
 
-def _get(shared_server: LiveServer, path: str, **query: str):
-    return shared_server.call("GET", f"{path}?{urlencode({'scope': 'user=anna', **query})}", key=shared_server.owner)
+def _get(server: LiveServer, path: str, **query: str):
+    return server.call("GET", f"{path}?{urlencode({'scope': 'user=anna', **query})}", key=server.owner)

@@ -17,14 +17,14 @@ def ask(server: LiveServer, path: str, recipe: Any) -> Any:
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("recipe", ["thorough", 1, 500, 60_000])
-def test_a_name_or_a_time_is_taken(shared_server: LiveServer, path: str, recipe: str | int) -> None:
-    assert ask(shared_server, path, recipe).status == 200
+def test_a_name_or_a_time_is_taken(server: LiveServer, path: str, recipe: str | int) -> None:
+    assert ask(server, path, recipe).status == 200
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("recipe", [0, -5, 60_001, 10**30, 1.5, True, "120", "best", None, [120], {"ms": 120}])
-def test_anything_else_is_refused(shared_server: LiveServer, path: str, recipe: Any) -> None:
-    answer = ask(shared_server, path, recipe)
+def test_anything_else_is_refused(server: LiveServer, path: str, recipe: Any) -> None:
+    answer = ask(server, path, recipe)
     assert answer.status in (400, 422), answer.content
     assert "recipe: there is no recipe" in answer.json["detail"]
     assert "thorough" in answer.json["detail"]

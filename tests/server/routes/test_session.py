@@ -8,11 +8,6 @@ import pytest
 from tests.support.live_server import LiveServer, StartServer
 
 
-@pytest.fixture
-def server(shared_server: LiveServer) -> LiveServer:
-    return shared_server
-
-
 def _cookie_text(server: LiveServer, key: str) -> str:
     answer = server.call("POST", "/session", {"token": key}, headers={"Origin": server.origin})
     return answer.headers["set-cookie"]

@@ -9,11 +9,6 @@ from tests.embed.folder.models import bert
 from tests.support.live_server import LiveServer
 
 
-@pytest.fixture
-def server(shared_server: LiveServer) -> LiveServer:
-    return shared_server
-
-
 @pytest.mark.parametrize(("path", "body"), [("/v1/reembed", {}), ("/v1/jobs", {"kind": "embed"})])
 def test_not_even_the_owner_chooses_a_folder_of_the_server_from_afar(
     path: str, body: dict[str, str], server: LiveServer, tmp_path: Path

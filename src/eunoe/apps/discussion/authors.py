@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from eunoe.apps.discussion.settings import AuthorSettings
 from eunoe.errors import EunoeError, LlmError, WorkflowError
-from eunoe.form.summary_answer import PATTERNS
+from eunoe.form.summaries import PATTERNS
 from eunoe.llm.contract import CutAnswerError, Llm, Prompt
 from eunoe.memory import Memory
 from eunoe.model.result import Lease

@@ -1,17 +1,21 @@
-"""What changed between two revisions of a summary, as data."""
+"""What changed between two revisions of a summary."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from fastapi import Query
 from pydantic import BaseModel, Field
+from starlette.responses import Response
 
 from eunoe.errors import NotFoundError
 from eunoe.model.stream import Revision
-from eunoe.server.routes.schemas import model_of
+from eunoe.server.common import CallerParam, ScopeQuery, reply
+from eunoe.server.requests import json_router
+from eunoe.server.schemas import answers, model_of
 
 REVISION: Any = model_of(Revision)
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
@@ -70,3 +74,17 @@ def _pairs(kind: str, old: str, new: str) -> list[tuple[str, str]]:
     if kind == "same":
         return [(kind, old)]
     return [pair for pair in (("removed", old), ("added", new)) if pair[1]]
+
+
+router = json_router("summaries")
+
+
+class CompareQuery(ScopeQuery):
+    old: int = Field(ge=0, description="The number of a revision; 0 is before the first.")
+    new: int = Field(ge=1)
+
+
+@router.get("/revisions/compare", summary="What changed between two revisions", responses=answers(Comparison, 404))
+async def compare_revisions(query: Annotated[CompareQuery, Query()], caller: CallerParam) -> Response:
+    """Line by line, and within changed lines word by word; with the memories that each revision absorbed."""
+    return reply(compare(await caller.async_memory.summaries.revisions(query.scope), query.old, query.new))

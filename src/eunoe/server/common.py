@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Path, Request
@@ -10,8 +10,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from eunoe.errors import InputError
-from eunoe.model.arguments import show
 from eunoe.model.json import json_value
 from eunoe.server.access import Caller
 from eunoe.server.middleware import unescape_segment
@@ -92,7 +90,7 @@ MessageField = Annotated[
                         "speaker": {"type": "string", "maxLength": 1024},
                         "id": {"type": "string", "maxLength": 1024},
                         "session": {"type": "string", "maxLength": 1024},
-                        "time": {"type": ["string", "number"]},
+                        "time": {"type": ["string", "number", "null"]},
                         "caption": {"type": "string"},
                         "metadata": {"type": "object"},
                     },
@@ -105,7 +103,7 @@ MessageField = Annotated[
 """A text, or an object in the usual chat shapes. What has no field of its own is kept in its metadata."""
 
 
-class _Fields(BaseModel):
+class Fields(BaseModel):
     """A field that is not known is refused: a typing error must not be taken for a default."""
 
     model_config = ConfigDict(extra="forbid")
@@ -115,78 +113,24 @@ class _Fields(BaseModel):
         return {name: getattr(self, name) for name in self.model_fields_set if name not in without}
 
 
-class Body(_Fields):
+class Body(Fields):
     """What a request sends. Nothing counts as yes or no but true and false: the text "no" would mean yes."""
 
     model_config = ConfigDict(strict=True)
 
 
-class ScopeQuery(_Fields):
+class ScopeQuery(Fields):
     """Whose memory a reading request asks for."""
 
     scope: ScopeText
 
 
-class ExactField(_Fields):
+class ExactField(Fields):
     """How far a scope reaches that is read or forgotten."""
 
     exact: bool = Field(False, description="The one scope that is named, where a user's means everything within.")
 
 
-class PageFields(_Fields):
-    """How much of a list is wanted, and from where."""
-
-    limit: int | None = Field(None, ge=1, description="At most so many.")
-    after: str = Field("", description="The `next` of the page before.")
-
-
-class KeysQuery(PageFields):
-    """Keys that scopes are to have, such as `?user=anna`."""
-
-    model_config = ConfigDict(extra="allow")
-
-    @property
-    def keys(self) -> dict[str, Any]:
-        return self.model_extra or {}
-
-
-class ScopeBody(Body):
-    """Whose memory a request is about, and nothing more."""
-
-    scope: ScopeField
-
-
-class ScopesBody(Body):
-    """One scope or several, under either name."""
-
-    scope: ScopesField | None = None
-    scopes: ScopesField | None = None
-
-    @property
-    def owners(self) -> Any:
-        return one_of(self, "scope", "scopes")
-
-
-def one_of(body: Body, *names: str) -> Any:
-    """The value of the one field that is given, of those that exclude each other."""
-    given = [name for name in names if getattr(body, name) is not None]
-    if len(given) != 1:
-        raise InputError(f"give {' or '.join(names)}" + (", not both" if given else ""))
-    return getattr(body, given[0])
-
-
 def reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A value of the memory as JSON."""
     return Response(to_json(json_value(value)), status, headers, media_type="application/json")
-
-
-def page_of(name: str, items: Sequence[T], page: PageFields, cursor: Callable[[T], str]) -> dict[str, Any]:
-    """A part of a list that is at hand as a whole. The cursor is what tells an item apart from the others."""
-    start = 0
-    if page.after:
-        places = (place for place, item in enumerate(items, 1) if cursor(item) == page.after)
-        if not (start := next(places, 0)):
-            raise InputError(f"cannot read on after {show(page.after)}: it is not there any more, start anew")
-    end = len(items) if page.limit is None else start + page.limit
-    shown = items[start:end]
-    return {name: shown, "next": cursor(shown[-1]) if shown and end < len(items) else ""}
