@@ -1,6 +1,6 @@
 """The public verbs: `Memory` blocks, `AsyncMemory` is awaited, `at()` binds either of them to a scope."""
 
-from eunoe.memory.changes import Change
+from eunoe.memory.face import Change
 from eunoe.memory.faces import AsyncMemory, AsyncScopedMemory, ScopedMemory
 from eunoe.memory.groups import Admin, Corrections, Graph, Leases, Streams, Summaries
 from eunoe.memory.memory import Memory

@@ -19,9 +19,9 @@ from starlette.responses import Response
 from eunoe.errors import InputError
 from eunoe.memory import repeatable
 from eunoe.model.json import json_value
+from eunoe.server.common import CallerParam, ServicesParam, reply
 from eunoe.server.config import ServerConfig
 from eunoe.server.idempotency import Attempt, Idempotency, InProgressError
-from eunoe.server.routes.common import CallerParam, ServicesParam, reply
 
 _MAX_DEPTH: Final = 64
 _MAX_FIELDS: Final = 100

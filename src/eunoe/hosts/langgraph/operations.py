@@ -85,11 +85,7 @@ class Operations:
     """Carries out the operations of one store, whose items stand below one root."""
 
     def __init__(
-        self,
-        memory: Memory | AsyncMemory | None,
-        scope: ScopeLike,
-        index: IndexConfig | None,
-        ttl: TTLConfig | None,
+        self, memory: Memory | AsyncMemory | None, scope: ScopeLike, index: IndexConfig | None, ttl: TTLConfig | None
     ) -> None:
         self._names = Namespaces(Scope.of(scope))
         self.memory = blocking(memory)
@@ -141,7 +137,11 @@ class Operations:
             elif isinstance(op, GetOp):
                 result = self._get(op)
             elif isinstance(op, SearchOp):
-                found = self._search(op, vectors.queries)
+                scopes = self._scopes(tuple(op.namespace_prefix)) if op.limit > 0 else []
+                if len(scopes) > 1:
+                    scopes.sort(key=lambda pair: self._age(pair[0]))
+                held = self._rank(op, scopes, vectors.queries) if op.query and scopes else self._list(op, scopes)
+                found = list(islice(held, op.offset, op.offset + op.limit))
                 if op.refresh_ttl and self.ttl:
                     self._refresh(found)
                 result = [search_item_of(each.atom, each.namespace, each.score) for each in found]
@@ -203,16 +203,6 @@ class Operations:
                 self._refresh([FoundAtom(atom, namespace)])
             return item_of(atom, namespace)
         return None
-
-    def _search(self, op: SearchOp, queries: Mapping[str, Rows]) -> list[FoundAtom]:
-        """What a search gives: without a query in the order of insertion, with one the best first."""
-        if op.limit <= 0:
-            return []
-        scopes = self._scopes(tuple(op.namespace_prefix))
-        if len(scopes) > 1:
-            scopes.sort(key=lambda pair: self._age(pair[0]))
-        found = self._rank(op, scopes, queries) if op.query and scopes else self._list(op, scopes)
-        return list(islice(found, op.offset, op.offset + op.limit))
 
     def _list(self, op: SearchOp, scopes: Sequence[NamespaceScope]) -> Iterator[FoundAtom]:
         """The items of namespaces, in the order of insertion."""
