@@ -256,19 +256,13 @@ def is_discussion_id(id: object) -> bool:
     return id == id.strip() and 0 < len(id.encode()) <= MAX_ID_BYTES
 
 
+@lru_cache(maxsize=1024)
 def discussion_scope(id: str, user: str = DEFAULT_USER) -> Scope:
     """The scope of a discussion: its user and its id.
 
     >>> discussion_scope("trip", "anna")
     Scope(discussion='trip', user='anna')
     """
-    if type(id) is type(user) is str:
-        return _known_scope(id, user)
-    return Scope(user=user, discussion=check_discussion_id(id))
-
-
-@lru_cache(maxsize=1024)
-def _known_scope(id: str, user: str) -> Scope:
     return Scope(user=user, discussion=check_discussion_id(id))
 
 
