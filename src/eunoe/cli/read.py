@@ -11,10 +11,9 @@ import typer
 
 import eunoe
 from eunoe.cli.command import Call, Reply, command
-from eunoe.cli.display.output import JsonPage, quantity
-from eunoe.cli.display.views import Grid, Pairs, View, hit_entries, item_entries, mention_entries
+from eunoe.cli.display import Grid, JsonPage, Pairs, View, hit_entries, item_entries, mention_entries, quantity
 from eunoe.cli.forming import failure_lines
-from eunoe.cli.options import (
+from eunoe.cli.inputs import (
     ExactOption,
     FilterOptions,
     FullOption,

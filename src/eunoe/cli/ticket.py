@@ -1,12 +1,15 @@
-"""`eunoe ticket`: tickets that a director brings to an end with a coding worker."""
+"""`eunoe ticket` and `eunoe wiki`: a director with its coding worker, and the wiki of a repository."""
 
+from __future__ import annotations
+
+import asyncio
 import os
 import sys
 import threading
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
@@ -30,13 +33,16 @@ from eunoe.apps.tickets import (
 from eunoe.apps.tickets.memory import UnavailableMemory
 from eunoe.apps.tickets.run_folder import render_log
 from eunoe.apps.tickets.ticket import as_sentence
+from eunoe.cli import display
 from eunoe.cli.command import Call, MisuseError, Options, Reply, command
-from eunoe.cli.display import output
-from eunoe.cli.display.views import Entries, Entry, Grid
-from eunoe.cli.options import argument
-from eunoe.cli.worker import signal_handlers
+from eunoe.cli.display import Entries, Entry, Grid, one_line, quantity
+from eunoe.cli.inputs import argument
+from eunoe.cli.serve import signal_handlers
 from eunoe.errors import EunoeError, NotFoundError
 from eunoe.memory import IN_MEMORY, STORE_VARIABLE, default_path
+
+if TYPE_CHECKING:
+    from eunoe.apps.wiki.workflow import Progress, WikiReport
 
 _EXIT_CODES: Final = {"completed": 0, "failed": 1, "cancelled": 130}
 _TERMINATED: Final = 143
@@ -95,12 +101,12 @@ def run(
             work_folder=WorkFolder(directory, [folder.path, *([place.target] if place else [])]),
             check=judge,
             again=again,
-            say=output.say,
+            say=display.say,
         )
         with _cancel_on_signals(job):
             state = job.finish()
-    reason = output.one_line(f"{as_sentence(state.reason or state.summary)} {state.evidence}")
-    text = f"{state.outcome} in {output.quantity(len(state.turns), 'turn')}: {output.escape_controls(reason)}"
+    reason = display.one_line(f"{as_sentence(state.reason or state.summary)} {state.evidence}")
+    text = f"{state.outcome} in {display.quantity(len(state.turns), 'turn')}: {display.escape_controls(reason)}"
     text += f"\nlog: {state.log}"
     return Reply(_document(state), text, code=_EXIT_CODES.get(state.outcome, 1))
 
@@ -114,7 +120,7 @@ def revert(
     was_reverted = folder.outcome_of(project, id) == "reverted"
     with _open_memory(call.options, memory) as opened:
         removed = tickets.revert(folder, opened, project, id)
-    text = f"{id} is reverted, {output.quantity(len(removed), 'memory')} removed"
+    text = f"{id} is reverted, {display.quantity(len(removed), 'memory')} removed"
     if was_reverted and not removed:
         text = f"{id} was reverted already, nothing is left to remove"
     return Reply({"ticket": id, "project": project, "removed": removed}, text)
@@ -171,7 +177,7 @@ def list_(call: Call, project: ProjectOption = "", log: LogOption = None) -> Rep
 def show(call: Call, id: TicketArgument, project: ProjectOption, log: LogOption = None) -> Reply:
     """Show the log of a ticket's last run."""
     state = _run_folder(log).get(project, id)
-    return Reply(state, output.escape_controls(render_log(state)))
+    return Reply(state, display.escape_controls(render_log(state)))
 
 
 class _Place(NamedTuple):
@@ -229,7 +235,7 @@ def _warn_of_readable_places(directory: str, log: Path, place: _Place | None) ->
         if "://" not in target and target != IN_MEMORY and Path(target).expanduser().resolve().is_relative_to(home)
     ]
     if readable:
-        output.say(f"{' and '.join(readable)} can be read by the worker, which works in {home}")
+        display.say(f"{' and '.join(readable)} can be read by the worker, which works in {home}")
 
 
 def _cancel_on_signals(job: Run) -> AbstractContextManager[None]:
@@ -243,10 +249,10 @@ def _cancel_on_signals(job: Run) -> AbstractContextManager[None]:
             raise KeyboardInterrupt
         cancelled.set()
         job.cancel()
-        output.say("the ticket ends after this turn; Ctrl-C again ends it at once")
+        display.say("the ticket ends after this turn; Ctrl-C again ends it at once")
 
     def terminate(number: int, frame: object) -> None:
-        output.say("the ticket is stopped; `eunoe ticket run` takes it up again")
+        display.say("the ticket is stopped; `eunoe ticket run` takes it up again")
         sys.exit(_TERMINATED)
 
     return signal_handlers(interrupt, terminate)
@@ -285,3 +291,70 @@ def _row(document: dict[str, Any]) -> tuple[str, ...]:
     counts = (str(document.get("run", "")), str(document.get("turns", "")), memories)
     title = document.get("title", document["reason"])
     return document["project"], document["ticket"], document["outcome"], *counts, title
+
+
+_WIKI_MODEL_HELP: Final = "openai:MODEL, anthropic:MODEL, http://host:port/v1?model=NAME ...; else EUNOE_LLM."
+_FORCE_HELP: Final = "Start afresh: what was remembered is deleted if all goes well."
+_ID_HELP: Final = "Whose memories are used; else from the origin's URL or the root commit."
+
+
+@command("eunoe wiki . --model openai:gpt-5 --out wiki")
+def wiki(
+    call: Call,
+    path: Annotated[Path, argument("PATH", "The folder of the repository.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where the wiki is written.")],
+    model: Annotated[str, typer.Option("--model", "-m", metavar="NAME", help=_WIKI_MODEL_HELP)] = "auto",
+    force: Annotated[bool, typer.Option("--force", help=_FORCE_HELP)] = False,
+    repository_id: Annotated[str | None, typer.Option("--repository-id", metavar="ID", help=_ID_HELP)] = None,
+    concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Pages written at a time.")] = 4,
+) -> Reply:
+    """Write a wiki for a repository, or the pages that are missing.
+
+    After a run that was killed, or in which pages failed, only the missing pages are written. The exit code is 1 if
+    pages failed.
+    """
+    from eunoe.apps.wiki.agents import load_chat_model  # with it comes LangChain
+    from eunoe.apps.wiki.workflow import generate_wiki
+
+    chat_model = load_chat_model(model)
+    with display.progress("pages") as advance:
+
+        def tell(progress: Progress) -> None:
+            advance(progress.done, progress.total)
+            if not sys.stderr.isatty():
+                ending = "failed" if progress.is_failure else "is written"
+                display.say(f"{progress.done} of {progress.total} pages: {one_line(progress.page)} {ending}")
+
+        report = asyncio.run(
+            generate_wiki(
+                repository_id,
+                force,
+                repo_dir=path,
+                out_dir=out,
+                model=chat_model,
+                memory=call.open(create=True),
+                concurrency=concurrency,
+                tell=tell,
+            )
+        )
+    return _reply(report)
+
+
+def _reply(report: WikiReport) -> Reply:
+    pages = quantity(len(report.written), "page")
+    kept = f", {len(report.kept)} kept from the run before" if report.kept else ""
+    failures = [f"page {id} failed: {reason}" for id, reason in report.failures]
+    if failures:
+        failures.append(
+            f"{quantity(len(failures), 'page')} failed: run the same command again to write what is missing"
+        )
+    document = {
+        "repository_id": report.repository_id,
+        "out": str(report.out_dir),
+        "written": report.written,
+        "kept": report.kept,
+        "failures": [failure._asdict() for failure in report.failures],
+        "notes": report.notes,
+    }
+    text = f"{pages} written{kept}: {report.out_dir / 'index.md'}"
+    return Reply(document, text, notes=[*report.notes, *failures], code=1 if failures else 0)

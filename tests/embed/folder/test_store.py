@@ -12,7 +12,7 @@ import eunoe
 from eunoe.apps.projects.settings import ProjectSettings
 from eunoe.cli.app import run
 from eunoe.cli.command import Options
-from eunoe.cli.mcp import _arguments
+from eunoe.cli.serve import _arguments
 from eunoe.embed import encoder
 from eunoe.errors import EmbedderError, InputError, ModelMismatchError
 
