@@ -181,7 +181,7 @@ def capture(event: dict[str, Any], session: Session) -> list[Message]:
 
 def _messages(sayings: Iterable[Saying], counts: Counter[str], event: dict[str, Any]) -> list[Message]:
     messages = []
-    for role, text, moment in sayings:
+    for role, text, said_at in sayings:
         if not text:
             continue
         words = hashlib.sha256(f"{role}\n{text}".encode(errors="surrogatepass")).hexdigest()[:24]
@@ -191,7 +191,7 @@ def _messages(sayings: Iterable[Saying], counts: Counter[str], event: dict[str, 
         for part, start in enumerate(range(0, len(text), _MAX_CHARACTERS)):
             piece = text[start : start + _MAX_CHARACTERS]
             name = f"{id}.{part}" if part else id
-            messages.append(Message(text=piece, role=role, time=time or _time(event), id=name))
+            messages.append(Message(text=piece, role=role, time=said_at or _time(event), id=name))
     return messages
 
 
