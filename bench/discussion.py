@@ -22,10 +22,10 @@ from eunoe.apps.discussion.model import (
     STATE_DOCUMENT,
     ChunkMemory,
     KeywordMemory,
+    discussion_scope,
     memory_item,
 )
-from eunoe.apps.discussion.scope import discussion_scope
-from eunoe.apps.discussion.service import MemoryService
+from eunoe.apps.discussion.retrievers import MemoryService
 from eunoe.apps.discussion.settings import DiscussionSettings
 from eunoe.apps.discussion.update import update_discussion
 from eunoe.cli.display import View

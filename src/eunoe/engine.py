@@ -33,7 +33,6 @@ from eunoe.records.forgetting import Removal, Selection, correction_notes, forge
 from eunoe.records.identity import given_identity
 from eunoe.records.insertion import VectorKey
 from eunoe.records.log import find_ended, note_messages
-from eunoe.records.named_leases import end_lease
 from eunoe.records.reading import ViewCache, near_scope_notes
 from eunoe.records.scrubbing import scrub_if_due
 from eunoe.records.streams import renew_vectors
@@ -42,6 +41,7 @@ from eunoe.records.traces import Traces, find_held, find_traces, is_repeated_in,
 from eunoe.store.contract import ItemQuery, Store
 from eunoe.store.schema import StreamState
 from eunoe.transfer.importing import LineCheck, import_lines, read_batches, texts_to_embed
+from eunoe.work.leases import end_lease
 
 if TYPE_CHECKING:
     from eunoe.form.background import Background

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,9 @@ from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
-from eunoe.records import leases
 from eunoe.store.schema import Job, Lease
 from eunoe.store.sqlite import SqliteStore
+from eunoe.work import leases
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 GROUP = Scope(agent="cook", session="s2")
@@ -305,25 +305,6 @@ def test_an_interrupted_run_gives_its_job_back_at_once(path: Path) -> None:
         assert [job.lease for job in load_jobs(path, TALK)] == [Lease()]
 
 
-def test_a_message_forgotten_while_the_model_thinks_leaves_no_memory(path: Path) -> None:
-    forgotten: list[Callable[[], object]] = []
-
-    def slow(prompt: Prompt) -> Any:
-        answer = memories(prompt)
-        while forgotten:
-            forgotten.pop()()
-        return answer
-
-    with opened(path, ScriptedLlm(slow)) as memory, opened(path) as other:
-        receipts = memory.observe(TALK, SAID)
-        forgotten.append(lambda: other.forget(TALK, receipts[0].id))
-        report = memory.form(TALK)
-        assert report.messages == 2
-        assert report.refused == 0  # the answer was thrown away, and asked for again
-        assert kept(memory, TALK) == kept(memory, ANNA) == sorted(SAID[1:])
-        assert b"peanuts" not in path.read_bytes()
-
-
 def test_a_message_of_another_conversation_with_the_same_id_bears_nothing_out(path: Path) -> None:
     elsewhere = Scope(agent="cook", session="s9", user="cleo")
 
@@ -366,19 +347,6 @@ def test_an_error_that_repeats_what_was_forgotten_meanwhile_is_not_kept(path: Pa
         report = memory.form(TALK)
         assert report.failed
         assert "peanuts" not in str(report.failed) + load_jobs(path, TALK)[0].lease.error
-
-
-def test_a_scope_forgotten_while_the_model_thinks_stays_empty(path: Path) -> None:
-    def slow(prompt: Prompt) -> Any:
-        with opened(path) as other:
-            other.forget(TALK, everything=True)
-        return memories(prompt)
-
-    with opened(path, ScriptedLlm(slow)) as memory:
-        memory.observe(TALK, SAID)
-        assert memory.form(TALK) == FormReport()
-        assert kept(memory, ANNA) == []
-        assert memory.status().due_messages == 0
 
 
 def test_a_job_that_went_over_to_somebody_else_writes_nothing(path: Path) -> None:
@@ -523,7 +491,7 @@ def test_two_processes_form_every_message_once(path: Path) -> None:
 def test_a_forked_process_works_under_a_name_of_its_own() -> None:
     read, write = os.pipe()
     script = (
-        "import os; from eunoe.records import leases; mine = leases.current_owner()\n"
+        "import os; from eunoe.work import leases; mine = leases.current_owner()\n"
         "assert leases.current_owner() == mine\n"
         f"if os.fork() == 0: os.write({write}, leases.current_owner().encode()); os._exit(0)\n"
         "os.wait(); print(mine)"
@@ -532,23 +500,6 @@ def test_a_forked_process_works_under_a_name_of_its_own() -> None:
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
         assert pipe.read() != done.stdout.strip()
-
-
-def test_what_was_said_before_in_other_words_is_found_by_its_vector_made_once(path: Path) -> None:
-    made: list[str] = []
-
-    def embed(texts: Sequence[str]) -> list[list[float]]:
-        made.extend(texts)
-        return [[1.0, 0.2, len(text) % 3] for text in texts]
-
-    with eunoe.open(path, embedder=embed, llm=ScriptedLlm(memories), form=False) as memory:
-        memory.remember(ANNA, "Anna must not eat nuts.")
-        memory.observe(TALK, SAID[0])
-        made.clear()
-        report = memory.form(TALK)
-        assert report.messages == 1
-        assert not report.failed
-        assert made.count(SAID[0]) <= 2  # once as the talk, to find what is known, and once as the memory
 
 
 def test_a_stream_keeps_no_more_than_its_limit(path: Path) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from datetime import timedelta
-from itertools import permutations
+from itertools import count, permutations, product
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from tests.support.records import stream_of
 
 import eunoe
 from eunoe.form.chunk import Proposal
-from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
 from eunoe.model.turn import Turn
 from eunoe.records.insertion import VectorBatch, pack_vectors
@@ -185,21 +185,6 @@ def test_what_comes_late_is_history_and_overrides_nothing(conversation):
     assert [hit.text for hit in found] == ["Anna lives in Bern."]
 
 
-def test_late_words_that_stand_in_the_history_are_not_repeated(conversation):
-    conversation.resolve(home("Paris", 2))
-    [rome] = conversation.resolve(home("Rome", 10)).stored
-    report = conversation.resolve(home("Paris", 3))
-    assert (report.stored, report.merged) == ((), 1)
-    assert len(conversation.memory.history(ANNA, rome)) == 2
-
-
-def test_what_was_said_again_since_is_not_overridden_by_what_was_said_between(conversation):
-    conversation.resolve(home("Paris", 2))
-    conversation.resolve(home("Paris", 9))
-    conversation.resolve(home("Rome", 5))
-    assert list(conversation.open_atoms()) == ["Anna lives in Paris."]
-
-
 CITIES = ("Paris", "Rome", "Bern")
 
 
@@ -280,12 +265,6 @@ def test_an_unrelated_sentence_replaces_nothing(conversation):
     assert (report.superseded, len(conversation.open_atoms())) == (0, 4)
 
 
-def test_what_is_plainly_the_same_thing_is_closed_whatever_the_model_was_shown(conversation):
-    conversation.resolve(propose("Anna lives in Turin.", 0, key="anna/home"))
-    assert conversation.resolve(propose("Anna moved to Rome.", 5, key="anna/home")).superseded == 1
-    assert list(conversation.open_atoms()) == ["Anna moved to Rome."]
-
-
 def test_what_else_a_closed_memory_says_stays_with_a_mark(conversation):
     with_eva = "Anna: I live in Turin with my wife Eva."
     rules = {"key": "anna/home", "author": "extractive", "people": ("Anna",)}
@@ -322,13 +301,6 @@ def test_a_mark_that_was_forgotten_does_not_come_back(conversation):
     conversation.memory.forget(ANNA, ids=[marked.id])
     conversation.resolve(home("Turin with her wife Eva", 2))
     assert list(conversation.open_atoms()) == ["Anna lives in Rome."]
-
-
-def test_a_late_memory_keeps_what_else_it_says(conversation):
-    conversation.resolve(home("Rome", 9))
-    conversation.resolve(home("Turin with her wife Eva", 2))
-    marked = "Anna lives in Turin with her wife Eva. (until 2024-05-10)"
-    assert set(conversation.open_atoms()) == {"Anna lives in Rome.", marked}
 
 
 def test_words_that_are_known_leave_what_else_the_older_say(conversation):
@@ -410,17 +382,6 @@ def test_forgetting_what_was_said_once_leaves_what_was_said_at_other_times(conve
     assert before.valid_to == after.valid_from == DAY + timedelta(days=5)
 
 
-def test_forgetting_the_last_value_brings_the_one_before_back(conversation):
-    conversation.resolve(home("Paris", 1))
-    conversation.resolve(home("Rome", 5))
-    conversation.memory.forget(TALK, ids=["m5"])
-    [paris] = conversation.open_atoms().values()
-    assert (paris.text, paris.valid_to, paris.superseded_by) == ("Anna lives in Paris.", None, "")
-    assert conversation.memory.history(ANNA, paris.id) == [paris]
-    assert [hit.text for hit in conversation.memory.recall(ANNA, "Where does Anna live?")] == ["Anna lives in Paris."]
-    assert conversation.resolve(home("Rome", 7)).refused == 1
-
-
 def test_forgetting_what_replaced_several_opens_them_again(conversation):
     stored = conversation.resolve(
         home("Paris", 0), propose("Anna is based in Bern.", 1), propose("Anna lived in Oslo.", 2)
@@ -476,22 +437,6 @@ def test_merged_and_superseded_observations_stay_absorbed(conversation):
         assert [record.id for record in unabsorbed(conversation.store, stream)] == [rome]
 
 
-def test_no_proposals_change_nothing(conversation):
-    assert conversation.resolve() == FormReport()
-    assert conversation.memory.scopes() == [TALK]
-
-
-def test_a_step_that_is_undone_leaves_nothing(conversation):
-    def fail():
-        with conversation.store.writing():
-            conversation.resolver().resolve([home("Rome", 1)], {})
-            raise RuntimeError("killed")
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert conversation.open_atoms() == {}
-
-
 @pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
 def test_remembering_with_a_key_follows_the_time_that_is_given(memory, order):
     cities = [("Paris", "2020-01-01"), ("Rome", "2022-01-01"), ("Bern", "2024-01-01")]
@@ -503,3 +448,80 @@ def test_remembering_with_a_key_follows_the_time_that_is_given(memory, order):
     versions = memory.history("user=anna", living.id)
     assert [version.text.split()[-1] for version in versions] == ["Paris.", "Rome.", "Bern."]
     assert [version.valid_to for version in versions[:2]] == [version.valid_from for version in versions[1:]]
+
+
+FACTS = {
+    "home": "Anna lives in Turin.",
+    "job": "Anna works as a nurse.",
+    "employer": "Anna works at Gradenigo.",
+    "tea": "Anna likes tea.",
+    "running": "Anna likes running.",
+    "nuts": "Anna is allergic to nuts.",
+    "milk": "Anna is allergic to milk.",
+    "dog": "Anna's dog is called Rex.",
+    "cat": "Anna has a cat.",
+    "sister": "Anna's sister Lea lives in Milan.",
+    "colour": "Anna's favourite colour is green.",
+    "food": "Anna's favourite food is pizza.",
+    "phone": "Anna's phone number is 555-0101.",
+    "trip": "Anna plans a trip to Norway in August.",
+    "answers": "Anna prefers short answers.",
+}
+"""Live facts, each under a memory key of its own name and under one that all of them share."""
+SENTENCES = {
+    "Anna moved to Rome.": {"home"},
+    "Anna now works as a teacher.": {"job"},
+    "Anna's favourite colour is blue.": {"colour"},
+    "Anna's phone number is 555-0199.": {"phone"},
+    "Anna's dog is called Bruno.": {"dog"},
+    "Anna does not like tea.": {"tea"},
+    "Anna likes opera.": set(),
+    "Anna went for a walk in Turin.": set(),
+    "Anna is tired.": set(),
+    "Anna's brother lives in Paris.": set(),
+    "Anna has a parrot.": set(),
+    "Anna is allergic to dust.": set(),
+    "Anna's favourite book is Emma.": set(),
+    "Anna wants to learn Spanish.": set(),
+    "Anna met Lea in Milan.": set(),
+    "All that was known is replaced.": set(),
+    "Nothing is true any more.": set(),
+    "OK.": set(),
+    "Anna sold her bike in Turin.": set(),
+    "Anna ate pizza with the nurse.": set(),
+}
+"""What a model says, and the facts that it is about."""
+WAYS = ("category", "stolen key", "all replaced", "key and all replaced", "true key")
+NUMBERS = count()
+LIES = list(product(SENTENCES, WAYS))
+
+
+@pytest.fixture(scope="module")
+def anna(tmp_path_factory):
+    path = tmp_path_factory.mktemp("lies") / "memory.db"
+    with eunoe.open(path, embedder="none", form=False) as memory:
+        yield Conversation(memory)
+
+
+@pytest.mark.parametrize("category", [False, True], ids=["own keys", "one category"])
+@pytest.mark.parametrize(("sentence", "way"), LIES)
+def test_no_live_fact_is_closed_that_the_sentence_is_not_about(anna, sentence, way, category):
+    chance, scope = random.Random(f"{sentence} {way}"), Scope(agent="cook", user=f"anna{next(NUMBERS)}")
+    keys = {name: "anna/preference" if category else f"anna/{name}" for name in FACTS}
+    facts = [propose(text, 0, key=keys[name], people=("Anna",)) for name, text in FACTS.items()]
+    ids = anna.resolve(*facts, target=scope).stored
+    assert len(anna.open_atoms(scope)) == len(FACTS)
+    about = SENTENCES[sentence]
+    key = {
+        "category": "anna/preference",
+        "stolen key": f"anna/{chance.choice(sorted(set(FACTS) - about))}",
+        "key and all replaced": f"anna/{chance.choice(sorted(FACTS))}",
+        "true key": next((keys[name] for name in about), ""),
+    }.get(way, "")
+    replaces = ids if "all replaced" in way else ()
+    anna.resolve(propose(sentence, 5, key=key, people=("Anna",), replaces=replaces), target=scope)
+    closed = {name for name, text in FACTS.items() if text not in anna.open_atoms(scope)}
+    assert closed <= about
+    assert sentence in anna.open_atoms(scope)
+    if way == "true key" or replaces:
+        assert closed == about

@@ -171,12 +171,6 @@ def test_what_is_not_given_comes_from_the_settings(memory):
     assert memory.streams.apply_retention(ANNA, keep_best=0).archived == ()
 
 
-def test_a_policy_that_nobody_knows_is_refused(memory):
-    add_facts(memory, REPO, a=50)
-    with pytest.raises(TypeError, match="max_size"):
-        memory.streams.apply_retention(REPO, max_size=3)
-
-
 @pytest.mark.parametrize(
     ("policy", "reason"),
     [
@@ -210,15 +204,6 @@ def test_archived_ones_are_not_recalled_and_come_back(memory):
     assert sorted(open_ids(memory, REPO)) == sorted(["a", kept])
 
 
-def test_one_clean_up_is_one_step_of_the_version(memory):
-    add_facts(memory, ANNA, a=50, b=50, c=50)
-    before = memory.streams.list()[0].version
-    memory.streams.apply_retention(ANNA, max_age_days=1)
-    assert memory.streams.list()[0].version == before + 1
-    memory.streams.apply_retention(ANNA, max_age_days=1)
-    assert memory.streams.list()[0].version == before + 1
-
-
 def test_a_twin_stored_since_keeps_the_archived_one_away(memory):
     old = memory.remember(REPO, "Tests live in tests/.", time=ago(60))
     memory.streams.apply_retention(REPO, max_age_days=10)
@@ -240,15 +225,6 @@ def test_superseded_ones_and_strangers_do_not_come_back(memory):
         memory.streams.unarchive("user=nobody", "home")
 
 
-def test_tombstones_survive_it_all(memory):
-    gone = memory.remember(REPO, "The code is 4711.")
-    memory.forget(REPO, gone.id)
-    add_facts(memory, REPO, a=50)
-    memory.streams.apply_retention(REPO, max_age_days=1)
-    memory.streams.unarchive(REPO, "a")
-    assert memory.remember(REPO, "The code is 4711.").outcome == "forgotten"
-
-
 def test_words_with_a_tombstone_do_not_come_back(memory):
     old = memory.remember(REPO, "The code is 4711.", time=ago(60))
     memory.streams.apply_retention(REPO, max_age_days=10)
@@ -258,14 +234,6 @@ def test_words_with_a_tombstone_do_not_come_back(memory):
         store.add_tombstones(record.stream, [Tombstone(record.identity)])
     assert memory.streams.unarchive(REPO, old.id).outcome == "forgotten"
     assert open_ids(memory, REPO) == []
-
-
-def test_a_large_stream_is_tidied_in_one_go(memory):
-    memory.remember_many(REPO, [f"fact number {number}" for number in range(2300)])
-    report = memory.streams.apply_retention(REPO, keep_best=300)
-    assert (len(report.archived), report.kept) == (2000, 300)
-    assert memory.status().retired == 2000
-    assert memory.list(REPO, limit=1).items[0].text == "fact number 2000"
 
 
 def test_forgetting_reaches_what_was_archived_with_the_same_words(path):

@@ -122,25 +122,11 @@ class TestWaiting:
         assert memory.by_files(ANNA, ["a.py"])
         assert memory.graph.neighbours(ANNA, "Felix Cole").entities
 
-    def test_what_is_remembered_by_hand_never_waits(self, memory: Memory) -> None:
-        turn_on(memory)
-        memory.remember(ANNA, "Anna likes tea.")
-        assert recalled(memory, "tea") == ["Anna likes tea."]
-
     def test_the_same_said_again_waits_once(self, memory: Memory) -> None:
         turn_on(memory)
         say(memory, "I love Mozart.")
         report = say(memory, "I really love Mozart.")
         assert (report.merged, report.in_review, len(waiting(memory))) == (1, 0, 1)
-
-    def test_it_lasts(self, memory: Memory, path: Path) -> None:
-        turn_on(memory)
-        say(memory, "I am allergic to peanuts.")
-        memory.close()
-        with eunoe.open(path) as again:
-            assert len(waiting(again)) == 1
-            assert recalled(again, "peanuts") == []
-            assert again.admin.check()
 
 
 class TestUncertain:
@@ -292,11 +278,6 @@ class TestByHand:
         assert [version.id for version in memory.history(ANNA, old)] == [old, new, receipt.id]
         assert memory.status().in_review == 0
 
-    def test_to_confirm_one_word_for_word_keeps_it(self, memory: Memory) -> None:
-        _, new = move(memory)
-        memory.update(ANNA, new, memory.get(ANNA, new).text)
-        assert recalled(memory, "Where does Anna live?") == ["anna: I live in Rome now."]
-
     def test_to_pin_one_keeps_it(self, memory: Memory) -> None:
         old, new = move(memory)
         memory.pin(ANNA, new)
@@ -330,10 +311,6 @@ class TestMisuse:
         (receipt,) = memory.observe(ANNA, "hello")
         with pytest.raises(InputError, match="message"):
             memory.review(ANNA, receipt.id)
-
-    def test_there_is_no_other_setting(self, memory: Memory) -> None:
-        with pytest.raises(InputError, match="off, uncertain, all"):
-            memory.streams.configure(ANNA, review="some")
 
     def test_it_needs_the_right_to_write(self, memory: Memory) -> None:
         _, new = move(memory)

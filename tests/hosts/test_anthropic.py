@@ -205,15 +205,6 @@ def test_an_edit_and_a_move_at_once_are_both_kept(tool: EunoeMemoryTool) -> None
         assert tool.files.all()[new].text == ("black" if edited else "green")
 
 
-def test_deletes_at_once_meet(tool: EunoeMemoryTool) -> None:
-    for number in range(4):
-        call(tool, command="create", path=f"/memories/d/{number}", file_text="x")
-    one, all_ = {"command": "delete", "path": "/memories/d/1"}, {"command": "delete", "path": "/memories/d"}
-    for reply in _at_once([tool], [one, all_, one, all_]):
-        assert reply.startswith("Successfully") or "does not exist" in reply
-    assert tool.files.all() == {}
-
-
 def test_of_several_who_create_one_file_one_does(tool: EunoeMemoryTool) -> None:
     call(tool, command="create", path="/memories/a", file_text="first")
     call(tool, command="str_replace", path="/memories/a", old_str="first", new_str="second")
@@ -225,14 +216,6 @@ def test_of_several_who_create_one_file_one_does(tool: EunoeMemoryTool) -> None:
     assert len(tool.files.versions("/memories/a")) == 1
     call(tool, command="delete", path="/memories/b")
     assert list(tool.files.all()) == ["/memories/a"]
-
-
-def test_facts_of_others_with_the_same_label_are_no_files(memory: eunoe.Memory, tool: EunoeMemoryTool) -> None:
-    for metadata in ({}, {"path": 7}, {"path": "/etc/passwd"}, {"path": "/memories/a", "blank": 7}):
-        memory.remember(SCOPE, f"x {metadata}", label="memory_file", metadata=metadata)
-    call(tool, command="create", path="/memories/mine", file_text="y")
-    assert "/memories/mine" in call(tool, command="view", path="/memories")
-    assert list(tool.files.all()) == ["/memories/mine"]
 
 
 def test_a_text_that_was_forgotten_on_purpose_is_refused(memory: eunoe.Memory, tool: EunoeMemoryTool) -> None:

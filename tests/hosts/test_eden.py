@@ -204,12 +204,6 @@ def test_what_was_changed_here_stays_changed(memory, files):
     assert report.facts == ImportCounts(known=2)
 
 
-def test_a_summary_that_is_here_is_not_overwritten(memory, files):
-    memory.summaries.write(USER_SCOPE, "Written here first.")
-    assert migrate(memory, *files).summaries == ImportCounts(stored=1, conflicts=1)
-    assert [one.text for one in memory.summaries.revisions(USER_SCOPE)] == ["Written here first."]
-
-
 def test_forgetting_a_message_that_came_later_takes_its_atoms(memory, files):
     migrate(memory, *files)
     memory.observe(TALK_SCOPE, [{"id": number(903), "content": "It opens on the 12th of June."}])
@@ -242,12 +236,6 @@ def test_documents_without_telling_fields_are_known_by_their_file(memory, tmp_pa
     report = migrate(memory, path)
     assert (report.documents, len(report.problems)) == (1, 1)
     assert "memory_type" in report.problems[0]
-
-
-def test_the_same_words_twice_are_one_memory(memory, tmp_path):
-    twins = [session_memory(place, "fact", "The river is near.") for place in (1, 2)]
-    shard = {**SHARD, "facts": [oid(number(1)), oid(number(2))], "unabsorbed_memory_ids": []}
-    assert migrate(memory, documents(tmp_path, shard, *twins)).facts == ImportCounts(stored=1, known=1)
 
 
 def test_a_memory_of_another_agent_is_not_taken_in(memory, tmp_path):

@@ -279,17 +279,6 @@ def test_a_search_that_cannot_be_answered_is_refused(store, options, wrong):
         store.search(NS, **options)
 
 
-def test_pages_of_a_search_hold_each_item_once(store):
-    for number in range(25):
-        store.put(("n", str(number % 3)), str(number), {"text": f"tea number {number}", "odd": number % 2})
-    for options in ({}, {"query": "tea"}, {"filter": {"odd": 1}}, {"query": "tea", "filter": {"odd": 0}}):
-        pages = [keys(store.search(("n",), limit=4, offset=start, **options)) for start in range(0, 28, 4)]
-        found = [key for page in pages for key in page]
-        assert found == keys(store.search(("n",), limit=100, **options)), options
-        assert len(set(found)) == len(found) == (13 if options.get("filter") == {"odd": 0} else len(found))
-    assert (store.search(("n",), limit=0), store.search(("n",), offset=99)) == ([], [])
-
-
 def test_without_an_index_recall_ranks_and_the_rest_follows(store):
     store.put(NS, "rain", {"text": "It rained all day."})
     store.put(NS, "tea", {"text": "Anna likes green tea."})
@@ -345,28 +334,6 @@ def test_an_item_lives_as_long_as_it_is_given(memory):
     assert (4.9 < left(memory) <= 5, 59 < left(memory, "b") <= 60, left(memory, "c")) == (True, True, None)
     store.put(NS, "b", {})
     assert left(memory, "b") <= 5
-
-
-def test_without_a_configuration_a_put_may_have_a_ttl(memory):
-    store = opened(memory)
-    store.put(NS, "a", {}, ttl=5)
-    store.put(NS, "b", {})
-    store.get(NS, "a")
-    assert (store.supports_ttl, left(memory) <= 5, left(memory, "b")) == (True, True, None)
-    store.put(NS, "c", {}, ttl=1e30)
-    store.put(NS, "d", {}, ttl=-1e30)
-    for ttl in (float("nan"), float("-inf"), "5", True):
-        with pytest.raises(InputError, match="ttl"):
-            store.put(NS, "e", {}, ttl=ttl)
-    assert (store.sweep_ttl(), keys(store.search(NS))) == (1, ["a", "b", "c"])
-
-
-def test_an_endless_ttl_means_for_ever(memory):
-    store = opened(memory, default_ttl=float("inf"))
-    store.put(NS, "a", {})
-    store.put(NS, "b", {}, ttl=float("inf"))
-    store.get(NS, "a", refresh_ttl=True)
-    assert (left(memory, "a"), left(memory, "b"), store.sweep_ttl()) == (None, None, 0)
 
 
 def test_a_sweep_deletes_what_is_over_and_nothing_else(memory):
@@ -470,22 +437,6 @@ def test_an_awaited_store_sweeps_too(path):
             return await store.sweep_ttl()
 
     assert asyncio.run(live()) == 1
-
-
-def test_an_awaited_store_stops_its_sweeper_when_the_block_raises(path):
-    tasks = []
-
-    async def fail():
-        async with AsyncEunoeStore.from_conn_string(str(path), ttl={"default_ttl": 5}, embedder="none") as store:
-            tasks.append(await store.start_ttl_sweeper())
-            raise KeyError
-
-    async def live():
-        with pytest.raises(KeyError):
-            await fail()
-        return tasks[0].done()
-
-    assert asyncio.run(live())
 
 
 def test_processes_see_each_others_items_at_once(path, start):

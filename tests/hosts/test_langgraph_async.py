@@ -144,13 +144,3 @@ def test_the_loop_goes_on_while_the_store_waits(memory):
         return await task
 
     assert asyncio.run(work()) is None
-
-
-def test_what_is_changed_after_a_put_stays_as_it_was_put(path):
-    async def work(store):
-        value = {"tags": ["tea"]}
-        await store.aput(NS, "a", value)
-        value["tags"].append("cake")
-        return (await store.aget(NS, "a")).value
-
-    assert run(path, work) == {"tags": ["tea"]}

@@ -18,7 +18,7 @@ from langgraph.store.sqlite import SqliteStore
 
 import eunoe
 from eunoe.errors import InputError, ModelMismatchError
-from eunoe.hosts.langgraph import AsyncEunoeStore, EunoeStore
+from eunoe.hosts.langgraph import EunoeStore
 
 NS = ("docs",)
 DIRECTIONS = {
@@ -116,15 +116,6 @@ def test_each_put_may_say_what_is_embedded():
         assert compass.texts == ["west"]
 
 
-def test_without_fields_the_whole_value_is_embedded():
-    compass = Compass()
-    index = {"dims": 3, "embed": compass}
-    with EunoeStore.from_conn_string(":memory:", index=index) as store:
-        store.batch([PutOp(NS, key, {"b": 1, "a": "é"}) for key in "xy"])
-        assert compass.texts == ['{"a": "é", "b": 1}']
-        assert (store.index_config["embed"], store.embeddings) == (compass, compass)
-
-
 def test_filters_apply_before_the_limit():
     with opened() as store:
         for number in range(40):
@@ -204,16 +195,6 @@ def test_an_index_without_an_embedder_uses_the_memorys_own(path):
 def test_a_distance_that_is_not_known_is_refused(memory):
     with pytest.raises(InputError, match="distance_type 'l2'"):
         EunoeStore(memory, index={"dims": 3, "embed": embed, "distance_type": "l2"})
-
-
-def test_queries_of_a_batch_are_embedded_together_and_awaited_ones_too():
-    async def search():
-        async with AsyncEunoeStore.from_conn_string(":memory:", index={"dims": 3, "embed": aembed}) as store:
-            await store.aput(NS, "a", {"text": "east"})
-            found = await store.abatch([SearchOp(NS, query="east"), SearchOp(NS, query="west"), SearchOp(NS)])
-            return [scores(items) for items in found]
-
-    assert asyncio.run(search()) == [[("a", 0.0)], [("a", 0.0)], [("a", None)]]
 
 
 pysqlite3 = pytest.importorskip("pysqlite3", reason="SqliteStore needs it; there are wheels for Linux alone")

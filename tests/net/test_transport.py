@@ -137,19 +137,6 @@ def test_a_connection_that_the_server_closed_while_idle_is_not_used(server: Scri
     assert len(server.connections) == 2
 
 
-def test_a_redirect_is_not_followed(server: ScriptedServer) -> None:
-    other = ScriptedServer()
-    try:
-        server.replies = [(status, {"Location": f"{other.url}/v1/status"}, b"") for status in (301, 302, 307, 308)]
-        with eunoe.connect(server.url, KEY) as memory:
-            for _ in range(4):
-                with pytest.raises(RemoteError, match="elsewhere"):
-                    memory.status()
-    finally:
-        other.stop()
-    assert other.requests == []
-
-
 @pytest.mark.parametrize(
     "reply",
     [(200, {}, b"<html>"), (500, {}, b"oops"), (404, {}, b"{}"), (418, {}, b"[]"), problem(404, "no_such_path")],

@@ -20,13 +20,14 @@ from eunoe.model.arguments import from_micros, utc_now
 from eunoe.model.atom import Record
 from eunoe.model.scope import Scope
 from eunoe.model.stream import PRESETS
-from eunoe.records import jobs, leases
+from eunoe.records import jobs
 from eunoe.records import log as sessions
 from eunoe.store.contract import ItemQuery
 from eunoe.store.schema import IncognitoMark, Job, Lease, SessionState, StreamLink
 from eunoe.store.sqlite import SqliteStore
 from eunoe.text.normalize import fingerprint
 from eunoe.text.sentences import token_count
+from eunoe.work import leases
 
 TALK = Scope(agent="cook", session="s1", user="anna")
 GROUP = Scope(agent="cook", session="s2")
@@ -143,11 +144,12 @@ def test_what_is_no_longer_held_can_neither_be_renewed_nor_finished(memory: Memo
     memory.observe(TALK, ["one"])
     job = claimed(store, TALK)
     assert job
+    assert leases.renew(store, job)
     with store.writing():
-        assert leases.renew(store, job)
         lost = job._replace(lease=job.lease._replace(owner="somebody"))
         store.save([lost])
-        assert not leases.renew(store, job)
+    assert not leases.renew(store, job)
+    with store.writing():
         assert not jobs.finish_job(store, job)
         leases.fail(store, job, "too late")
         leases.release(store, job)
@@ -165,9 +167,10 @@ def test_renewing_holds_a_job_for_longer_and_finishing_ends_no_other(
     assert job.start == other.start
     later = utc_now() + timedelta(hours=1)
     monkeypatch.setattr(leases, "utc_now", lambda: later)
-    with store.writing(), monkeypatch.context() as elsewhere:
+    with monkeypatch.context() as elsewhere:
         elsewhere.setattr(leases, "current_owner", lambda: "the thread that renews")
         assert leases.renew(store, job)
+    with store.writing():
         (held,) = store.load(Job, stream=job.stream)
         assert held == job._replace(lease=job.lease._replace(until=later + timedelta(seconds=leases.lease_seconds())))
         assert jobs.finish_job(store, job)

@@ -10,7 +10,7 @@ from typing import Any
 
 import eunoe
 from eunoe.apps.discussion.creators import CreatorCall, creator
-from eunoe.apps.discussion.scope import discussion_scope
+from eunoe.apps.discussion.model import discussion_scope
 from eunoe.apps.discussion.settings import DEFAULT_SETTINGS, ChunkSettings
 from eunoe.apps.discussion.update import update_discussion
 

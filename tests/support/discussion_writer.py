@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eunoe.apps.discussion.model import ChunkMemory, KeywordMemory, memory_item
-from eunoe.apps.discussion.scope import DEFAULT_USER, discussion_scope
+from eunoe.apps.discussion.model import DEFAULT_USER, ChunkMemory, KeywordMemory, discussion_scope, memory_item
 from eunoe.memory import Memory
 
 

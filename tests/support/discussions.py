@@ -5,8 +5,7 @@ from typing import Any
 
 from eunoe.apps.discussion.authors import Prompts
 from eunoe.apps.discussion.log import prepare_discussion
-from eunoe.apps.discussion.model import Chunk, ChunkMemory, KeywordMemory, memory_item
-from eunoe.apps.discussion.scope import discussion_scope
+from eunoe.apps.discussion.model import Chunk, ChunkMemory, KeywordMemory, discussion_scope, memory_item
 from eunoe.memory import Memory
 
 SCOPE = discussion_scope("trip", "anna")

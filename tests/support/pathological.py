@@ -63,7 +63,6 @@ def readers() -> dict[str, Callable[[str], object]]:
     from eunoe.form.evidence import covered_share
     from eunoe.form.extractive import extract_extractively
     from eunoe.form.likeness import is_duplicate
-    from eunoe.form.llm_summary import summary_prompt
     from eunoe.form.statements import (
         find_memory_key,
         find_people,
@@ -73,7 +72,7 @@ def readers() -> dict[str, Callable[[str], object]]:
         is_shareable,
         read_statement,
     )
-    from eunoe.form.summaries import SummaryTask, find_fault, summarize_by_rules
+    from eunoe.form.summaries import SummaryTask, find_fault, summarize_by_rules, summary_prompt
     from eunoe.form.turns import TurnReader
     from eunoe.index.lexical import LexicalIndex
     from eunoe.index.passage import parse_passage

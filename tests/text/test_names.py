@@ -1,10 +1,12 @@
-"""What is a name and what only has a capital, by the small model and by rules of spelling."""
+"""Names in a sentence, and which ones somebody may have meant who mistyped one."""
+
+from __future__ import annotations
 
 import pytest
 
 from eunoe.index.passage import parse_passage
 from eunoe.text.entities import find_full_names, group_names
-from eunoe.text.names import LIKELY, is_identifier, load_name_model
+from eunoe.text.names import LIKELY, find_similar_names, is_identifier, load_name_model
 
 
 def likely(text: str) -> set[str]:
@@ -133,3 +135,34 @@ def test_the_same_text_has_the_same_scores() -> None:
     text = "Dreadful weather, said Anna to Will. Hope it ends."
     assert parse_passage(text) == parse_passage(text)
     assert load_name_model() is load_name_model()
+
+
+NAMES = ["greta lindqvist", "nordwind shipping company", "felix cole", "bergen", "東京都", "the house of lords"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("gerta lindqvist", "greta lindqvist"),
+        ("lindqvst", "greta lindqvist"),
+        ("nordwnd", "nordwind shipping company"),
+        ("filex cole", "felix cole"),
+        ("felixcole", "felix cole"),
+        ("brgen", "bergen"),
+        ("felix coleman", "felix cole"),
+        ("東京", "東京都"),
+    ],
+)
+def test_the_name_that_was_meant_comes_first(typed: str, meant: str) -> None:
+    assert find_similar_names(typed, NAMES, 3)[0] == meant
+
+
+@pytest.mark.parametrize("typed", ["", "x", "the", "zzzz", "the bank of england", "a" * 10_000, " ".join("abcdefgh")])
+def test_what_is_like_none_gets_none(typed: str) -> None:
+    assert find_similar_names(typed, NAMES, 3) == []
+
+
+def test_at_most_so_many_come() -> None:
+    assert find_similar_names("anna berk", [f"anna berg {number}" for number in range(100)], 3) == [
+        *("anna berg 0", "anna berg 1", "anna berg 2")
+    ]

@@ -21,13 +21,14 @@ from eunoe.apps.discussion.files.layout import files_at
 from eunoe.apps.discussion.making import ChunkTrial
 from eunoe.apps.discussion.model import (
     CHUNK_MEMORY,
+    DEFAULT_USER,
     KEYWORD_MEMORY,
     ChunkMemory,
     KeywordMemory,
     chunk_memories,
+    discussion_keys,
     keyword_memories,
 )
-from eunoe.apps.discussion.scope import DEFAULT_USER, discussion_keys
 from eunoe.apps.discussion.state_document import StateDocument
 from eunoe.apps.discussion.summary import current_summary
 from eunoe.apps.discussion.workflow.document import Environment

@@ -17,12 +17,11 @@ from typing import Annotated, Any, Final
 import typer
 
 import eunoe
-from eunoe.apps.discussion.scope import DEFAULT_USER, check_discussion_id, take_tag
+from eunoe.apps.discussion.model import DEFAULT_USER, check_discussion_id, take_tag
 from eunoe.apps.discussion.settings import DEFAULT_SETTINGS, UserSettings, read_settings, read_user_settings
 from eunoe.apps.discussion.workflow import NodeTrace, Workflow, run_workflow
 from eunoe.apps.discussion.workflow.check import check_workflow
-from eunoe.apps.discussion.workflow.document import Environment
-from eunoe.apps.discussion.workflow.models import ANY, ModelMap, Preset
+from eunoe.apps.discussion.workflow.document import ANY, Environment, ModelMap, Preset
 from eunoe.apps.discussion.workflow.run import NodeFailure
 from eunoe.apps.discussion.workflow.texts import read_messages
 from eunoe.cli import display

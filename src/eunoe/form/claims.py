@@ -6,7 +6,7 @@ any one sentence to tell.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -40,6 +40,22 @@ _MIN_OPPOSED_SHARE: Final = 0.3
 _MAX_CLAUSES: Final = 3
 """Clauses of a sentence in which each number has its own thing, as in "the exam on Tuesday and the party on Friday"."""
 _PATTERNS: Final = PatternFile("claims")
+
+_REACH: Final = 10
+"""Turns before and after a source in which its pronouns, numbers and dates are explained."""
+_ANSWER_REACH: Final = 2
+"""Turns between a question and what belongs to its answer."""
+_MIN_NEW_SHARE: Final = 0.25
+"""Share of a claim that the chunk's own turns must have: what was said before them is formed already."""
+_MIN_JUDGED_SIZE: Final = 3
+_MIN_SENTENCE_SHARE: Final = 0.3
+"""Share that each sentence must have which says something of its own."""
+_USER_BONUS: Final = 0.5
+_MAX_ADDED: Final = 4
+"""Turns that are added to those that were cited. What needs more is put together from all over the talk."""
+
+Likeness = Callable[[str, Sequence[Turn]], float]
+"""How close a claim is to turns by vectors, beyond what any two texts are, up to 1."""
 
 
 class Said(NamedTuple):
@@ -83,10 +99,14 @@ def _doubt_sentence(claim: str, said: Sequence[Said], names: frozenset[str]) -> 
     common = [len(_shared(own, each.text)) for each in said]
     best = max(common, default=0)
     pairs = (_Pair(claim, own, each) for each, count in zip(said, common, strict=True) if count == best)
-    doubts = [pair.find_doubt(best) for pair in pairs] if best else []
+    doubts = [next(pair.find_doubts(best), "") for pair in pairs] if best else []
     if doubts and all(doubts):
         return doubts[0]
-    return "detail" if _adds_detail(claim, said, spoken) else ""
+    # More words of its own than are left of what was said stand for nothing.
+    there = frozenset[str]().union(*(read_roots(f"{each.text} {each.answer}", spoken) for each in said))
+    marks = (row.pattern.sub(" ", claim) for row in _PATTERNS.tables["claimed"])
+    content = frozenset.intersection(*(read_claim(text, spoken).content for text in (claim, *marks)))
+    return "detail" if len(content - there) > len(there - content) else ""
 
 
 def _shared(own: Claim, text: str) -> frozenset[str]:
@@ -96,14 +116,6 @@ def _shared(own: Claim, text: str) -> frozenset[str]:
     return frozenset(strict | (own.content & read_roots(text, own.spoken)))
 
 
-def _adds_detail(claim: str, said: Sequence[Said], spoken: int) -> bool:
-    """Whether it has more words of its own than are left of what was said: they stand for nothing."""
-    there = frozenset[str]().union(*(read_roots(f"{each.text} {each.answer}", spoken) for each in said))
-    marks = (row.pattern.sub(" ", claim) for row in _PATTERNS.tables["claimed"])
-    own = frozenset.intersection(*(read_claim(text, spoken).content for text in (claim, *marks)))
-    return len(own - there) > len(there - own)
-
-
 class _Pair:
     """A claim and a sentence that it may have taken its words from."""
 
@@ -111,107 +123,104 @@ class _Pair:
         self._claim, self._own, self._said = claim, own, said
         self._clauses = split_clauses(said.text)
 
-    def find_doubt(self, common: int) -> str:
+    def find_doubts(self, common: int) -> Iterator[str]:
         """What the claim says otherwise, where it has so many words in common with the sentence."""
-        size = len(self._own.content) + len(self._own.strict)
-        checks = _CLOSE_CHECKS if common >= _MIN_SHARE * size else ()
-        if self._said.text.rstrip().endswith("?"):
-            checks = _QUESTION_CHECKS if checks else ()
-        elif common >= _MIN_OPPOSED_SHARE * size:
-            checks = (*(_STATEMENT_CHECKS if self._said.is_statement else ()), _OPPOSITE_CHECK, *checks)
-        return next((name for name, check in checks if check(self)), "")
+        claim, said, size = self._claim, self._said.text, len(self._own.content) + len(self._own.strict)
+        is_close = common >= _MIN_SHARE * size
+        if said.rstrip().endswith("?"):
+            if is_close:
+                yield from self._doubt_question()
+            return
+        if common < _MIN_OPPOSED_SHARE * size:
+            return
+        taken = self._find_taken()
+        if self._said.is_statement:
+            if bool(_PATTERNS.pretended.search(claim)) != bool(_PATTERNS.pretended.search(said)):
+                yield "unreal"
+            if _PATTERNS.perfect.search(claim) is None and _is_over(taken, claim):
+                yield "past"
+        claimed, told = set(_words(claim)), set(_words(taken))
+        sides = ((one, other) for pair in _opposites() for one, other in (pair, pair[::-1]))
+        if any(claimed & one and told & other and not told & one and not claimed & other for one, other in sides):
+            yield "opposite"
+        if not is_close:
+            return
+        if _is_negative(claim) != _is_negative(taken):
+            yield "polarity"
+        for name, text in (("condition", said), ("unreal", taken)):
+            if _rows("marks")[name].search(text) and not _rows("claimed")[name].search(claim):
+                yield name
+        if _is_over(claim, taken):
+            yield "past"
+        if self._is_of_other(taken):
+            yield "subject"
+        words = set(_words(said))
+        if any(claimed & always and not words & always for always in _lines("absolute")):
+            yield "frequency"
+        if not told.isdisjoint(_PATTERNS.words["parts"]) and claimed.isdisjoint(_PATTERNS.words["parts"]):
+            yield "amount"
+        if self._mixes_values():
+            yield "value"
+        if self._moves_unit():
+            yield "unit"
+        if self._is_turned_round():
+            yield "order"
 
-    def _shared(self, text: str) -> frozenset[str]:
-        return _shared(self._own, text)
-
-    def _taken(self) -> str:
+    def _find_taken(self) -> str:
         """The clauses that the claim took its words from: the fewest that have them."""
-        left, taken = self._shared(self._said.text), list[str]()
+        left, taken = _shared(self._own, self._said.text), list[str]()
         while left:
-            clause = max(self._clauses, key=lambda part: (len(self._shared(part) & left), -len(part)))
-            if self._shared(clause).isdisjoint(left):
+            clause = max(self._clauses, key=lambda part: (len(_shared(self._own, part) & left), -len(part)))
+            if _shared(self._own, clause).isdisjoint(left):
                 return self._said.text
-            left -= self._shared(clause)
+            left -= _shared(self._own, clause)
             taken.append(clause)
         return ", ".join(taken)
 
-    def is_opposite(self) -> bool:
-        claimed, taken = set(_words(self._claim)), set(_words(self._taken()))
-        return any(
-            claimed & one and taken & other and not taken & one and not claimed & other
-            for sides in _opposites()
-            for one, other in (sides, sides[::-1])
-        )
-
-    def is_denied(self) -> bool:
-        return _is_negative(self._claim) != _is_negative(self._taken())
-
-    def lacks_condition(self) -> bool:
-        return self._lacks("condition", self._said.text)
-
-    def is_unreal(self) -> bool:
-        return self._lacks("unreal", self._taken())
-
-    def _lacks(self, name: str, text: str) -> bool:
-        has, needs = (_rows(table)[name].search for table in ("marks", "claimed"))
-        return bool(has(text)) and not needs(self._claim)
-
-    def is_over(self) -> bool:
-        """Whether the claim makes a present of what was."""
-        return _is_over(self._claim, self._taken())
-
-    def is_ended(self) -> bool:
-        """Whether the claim makes a past of what is."""
-        return _PATTERNS.perfect.search(self._claim) is None and _is_over(self._taken(), self._claim)
-
-    def is_pretended(self) -> bool:
-        return bool(_PATTERNS.pretended.search(self._claim)) != bool(_PATTERNS.pretended.search(self._said.text))
-
-    def is_of_other(self) -> bool:
+    def _is_of_other(self, taken: str) -> bool:
         """Whether it is told of the speaker what was said of somebody else, or the other way round."""
-        taken, names = self._taken(), self._said.names
-        report = _PATTERNS.reporter.search(self._said.text)
-        reporter = _last_word(report["who"]) if report else ""
-        claimed = _words(self._claim)
-        mine, other = self._subject(self._claim), self._subject(taken)
-        if reporter and mine in names and reporter not in {*claimed, *names, *_pronouns()}:
+        names, report = self._said.names, _PATTERNS.reporter.search(self._said.text)
+        reporter = _words(report["who"])[-1] if report else ""
+        mine, other = self._find_subject(self._claim), self._find_subject(taken)
+        if reporter and mine in names and reporter not in {*_words(self._claim), *names, *_PATTERNS.words["pronouns"]}:
             return True
         if not mine or not other or mine in (other, reporter):
             return False
-        if mine in names:
-            return True
-        return mine in _people(taken) and not _PATTERNS.opinion.search(taken)
+        people = {_plain(match[0]) for match in _PATTERNS.person.finditer(taken)}
+        return mine in names or (mine in people and not _PATTERNS.opinion.search(taken))
 
-    def _subject(self, text: str) -> str:
+    def _find_subject(self, text: str) -> str:
         """Who does it: a name of the speaker, or the last word of what another one is called; "" if it is not told."""
         text = without_speaker(text)
-        first, speaker = next(iter(_words(text)), ""), min(self._said.names, default="")
+        word = _PATTERNS.word.search(text)
+        is_possessive = word is not None and word[0].replace("’", "'").endswith(("'s", "'"))
+        is_named = word is not None and _plain(word[0]) in self._said.names and not is_possessive
+        if is_named or _PATTERNS.speaker.match(text):
+            return min(self._said.names, default="")
         match = _PATTERNS.other.match(text)
-        if (first in self._said.names and not _is_possessive(text)) or _PATTERNS.speaker.match(text):
-            return speaker
-        return "" if match is None or _last_word(match["who"]) in _pronouns() else _last_word(match["who"])
+        last = _words(match["who"])[-1] if match else ""
+        return "" if last in _PATTERNS.words["pronouns"] else last
 
-    def is_absolute(self) -> bool:
-        """Whether it has an "always" that was not said."""
-        claimed, said = set(_words(self._claim)), set(_words(self._said.text))
-        return any(claimed & words and not said & words for words in _lines("absolute"))
-
-    def is_whole(self) -> bool:
-        """Whether it makes all of what was a part."""
-        parts = _PATTERNS.words["parts"]
-        return not parts.isdisjoint(_words(self._taken())) and parts.isdisjoint(_words(self._claim))
-
-    def mixes_values(self) -> bool:
+    def _mixes_values(self) -> bool:
         """Whether a number or a name of one clause is put to what another clause says, which has its own."""
         if len(self._clauses) > _MAX_CLAUSES or len(split_clauses(self._claim)) > 1:
             return False
-        names = self._said.names
-        wanted = [values - names for values in _values(self._claim, self._own.spoken)]
-        rows = [([v - names for v in _values(part, self._own.spoken)], self._shared(part)) for part in self._clauses]
-        pairs = ((one, other) for one in rows for other in rows if one is not other)
-        return any(_is_mixed(wanted, *one, *other) for one, other in pairs)
+        names, spoken = self._said.names, self._own.spoken
+        wanted = [values - names for values in _values(self._claim, spoken)]
+        rows = [([v - names for v in _values(part, spoken)], _shared(self._own, part)) for part in self._clauses]
+        for own, shared in rows:
+            for others, other_shared in rows:
+                for claimed, mine, theirs in zip(wanted, own, others, strict=True) if own is not others else ():
+                    first, second = mine - theirs, theirs - mine
+                    # It leaves out the value of a clause for one of the same kind from another clause, and has words
+                    # of the first, or leaves out a value of both.
+                    if shared - other_shared and mine and mine.isdisjoint(claimed) and second & claimed:
+                        return True
+                    if first & claimed and second & claimed and first - claimed and second - claimed:
+                        return True
+        return False
 
-    def moves_unit(self) -> bool:
+    def _moves_unit(self) -> bool:
         """Whether a number stands before the word that another number was said of."""
         claimed, said = _units(self._claim), _units(self._said.text)
         units = frozenset[str]().union(*said.values())
@@ -220,55 +229,31 @@ class _Pair:
             for value, one in claimed.items()
         )
 
-    def is_turned_round(self) -> bool:
+    def _is_turned_round(self) -> bool:
         """Whether what is compared stands in the other order."""
         if not all(map(_PATTERNS.comparison.search, (self._claim, self._said.text))):
             return False
         one, other = ([stem(word) for word in _words(text)] for text in (self._claim, self._said.text))
-        shared = [word for word in one if one.count(word) == other.count(word) == 1 and word not in _pronouns()]
+        pronouns = _PATTERNS.words["pronouns"]
+        shared = [word for word in one if one.count(word) == other.count(word) == 1 and word not in pronouns]
         shared = [word for word in shared if not _PATTERNS.comparison.search(word)]
         return shared != sorted(shared, key=other.index)
 
-    def is_only_asked(self) -> bool:
-        """Whether it states what the speaker asked."""
-        return (
-            bool(self._said.names) and not self._is_answered() and not _rows("claimed")["question"].search(self._claim)
-        )
-
-    def is_answered_otherwise(self) -> bool:
-        if not self._is_answered() or not _PATTERNS.yes_no.match(self._said.text):
-            return False
-        answer = self._said.answer
-        is_yes, is_no = bool(_PATTERNS.yes.match(answer)), bool(count_negations(split_sentences(answer)[0]))
-        if is_yes == is_no:
-            return not is_yes and not self._shared(answer) and not _rows("claimed")["question"].search(self._claim)
-        return (_is_negative(self._said.text) != is_no) != _is_negative(self._claim)
-
-    def _is_answered(self) -> bool:
-        return bool(self._said.answer.strip())
-
-
-_STATEMENT_CHECKS: Final[tuple[tuple[str, Callable[[_Pair], bool]], ...]] = (
-    ("unreal", _Pair.is_pretended),
-    ("past", _Pair.is_ended),
-)
-_OPPOSITE_CHECK: Final = ("opposite", _Pair.is_opposite)
-_CLOSE_CHECKS: Final[tuple[tuple[str, Callable[[_Pair], bool]], ...]] = (
-    ("polarity", _Pair.is_denied),
-    ("condition", _Pair.lacks_condition),
-    ("unreal", _Pair.is_unreal),
-    ("past", _Pair.is_over),
-    ("subject", _Pair.is_of_other),
-    ("frequency", _Pair.is_absolute),
-    ("amount", _Pair.is_whole),
-    ("value", _Pair.mixes_values),
-    ("unit", _Pair.moves_unit),
-    ("order", _Pair.is_turned_round),
-)
-_QUESTION_CHECKS: Final[tuple[tuple[str, Callable[[_Pair], bool]], ...]] = (
-    ("question", _Pair.is_only_asked),
-    ("answer", _Pair.is_answered_otherwise),
-)
+    def _doubt_question(self) -> Iterator[str]:
+        """What it says otherwise than a question: it states what the speaker asked, or not what was answered."""
+        claim, said, answer = self._claim, self._said.text, self._said.answer
+        tells_asking = bool(_rows("claimed")["question"].search(claim))
+        if not answer.strip():
+            if self._said.names and not tells_asking:
+                yield "question"
+        elif _PATTERNS.yes_no.match(said):
+            is_yes, is_no = bool(_PATTERNS.yes.match(answer)), bool(count_negations(split_sentences(answer)[0]))
+            if is_yes == is_no:
+                is_otherwise = not is_yes and not _shared(self._own, answer) and not tells_asking
+            else:
+                is_otherwise = (_is_negative(said) != is_no) != _is_negative(claim)
+            if is_otherwise:
+                yield "answer"
 
 
 def _is_over(present: str, past: str) -> bool:
@@ -282,25 +267,6 @@ def _is_over(present: str, past: str) -> bool:
     return (
         is_shifted or any(one in before and other in now for one, other in shifts) or bool(_PATTERNS.over.search(past))
     )
-
-
-def _is_mixed(
-    wanted: Sequence[frozenset[str]],
-    own: Sequence[frozenset[str]],
-    shared: frozenset[str],
-    others: Sequence[frozenset[str]],
-    other_shared: frozenset[str],
-) -> bool:
-    """Whether a claim leaves out the value of a clause for one of the same kind from another clause, and has words of
-    the first, or leaves out a value of both."""
-    is_taken = bool(shared - other_shared)
-    for claimed, mine, theirs in zip(wanted, own, others, strict=True):
-        first, second = mine - theirs, theirs - mine
-        if is_taken and mine and mine.isdisjoint(claimed) and second & claimed:
-            return True
-        if first & claimed and second & claimed and first - claimed and second - claimed:
-            return True
-    return False
 
 
 def _values(text: str, spoken: int) -> tuple[frozenset[str], ...]:
@@ -337,25 +303,6 @@ def _plain(word: str) -> str:
     return fold(word).replace("’", "'").removesuffix("'s")
 
 
-def _is_possessive(text: str) -> bool:
-    match = _PATTERNS.word.search(text)
-    return match is not None and match[0].replace("’", "'").endswith(("'s", "'"))
-
-
-def _people(text: str) -> set[str]:
-    """Words that stand for people: those for relations, and names."""
-    return {_plain(match[0]) for match in _PATTERNS.person.finditer(text)}
-
-
-def _last_word(text: str) -> str:
-    return _words(text)[-1]
-
-
-@cache
-def _pronouns() -> frozenset[str]:
-    return _PATTERNS.words["pronouns"]
-
-
 @cache
 def _times() -> frozenset[str]:
     return frozenset(map(fold, [*MONTHS, *WEEKDAYS]))
@@ -377,23 +324,6 @@ def _rows(table: str) -> dict[str, re.Pattern[str]]:
     return {row.name: row.pattern for row in _PATTERNS.tables[table]}
 
 
-_REACH: Final = 10
-"""Turns before and after a source in which its pronouns, numbers and dates are explained."""
-_ANSWER_REACH: Final = 2
-"""Turns between a question and what belongs to its answer."""
-_MIN_NEW_SHARE: Final = 0.25
-"""Share of a claim that the chunk's own turns must have: what was said before them is formed already."""
-_MIN_JUDGED_SIZE: Final = 3
-_MIN_SENTENCE_SHARE: Final = 0.3
-"""Share that each sentence must have which says something of its own."""
-_USER_BONUS: Final = 0.5
-_MAX_ADDED: Final = 4
-"""Turns that are added to those that were cited. What needs more is put together from all over the talk."""
-
-Likeness = Callable[[str, Sequence[Turn]], float]
-"""How close a claim is to turns by vectors, beyond what any two texts are, up to 1."""
-
-
 class TurnEvidence:
     """Finds the turns that bear a claim out, among those of a chunk and those before it."""
 
@@ -409,13 +339,15 @@ class TurnEvidence:
         self._first = len(earlier)
         """Where the turns of the chunk begin."""
         people = dict.fromkeys([*names, *(name for turn in self._turns for name in (turn.speaker, turn.user) if name)])
-        self._people = tuple(people)
-        self._sources = [_read_source(turn, self._people) for turn in self._turns]
+        self._people, self._sources = tuple(people), list[Source]()
+        for turn in self._turns:
+            own = tuple(filter(None, dict.fromkeys([turn.speaker, turn.user])))
+            others = tuple(name for name in self._people if name not in own)
+            self._sources.append(Source(turn.text, own, turn.moment, others))
 
     def compare(self, claim: str, turns: Sequence[Turn]) -> Finding:
         """Return what some of the turns have of a claim."""
-        wanted = {turn.id for turn in turns}
-        return self._compare(claim, [place for place, turn in enumerate(self._turns) if turn.id in wanted])
+        return self._compare(claim, self._places(turns))
 
     def find_sources(
         self,
@@ -431,26 +363,27 @@ class TurnEvidence:
         """
         places = [place for place, turn in enumerate(self._turns) if allows(turn)]
         chosen = self._complete(claim, self._begin(claim, cited, places), places)
-        if not self._is_enough(claim, chosen) or not self._has_each_sentence(claim, chosen):
+        if not self._is_enough(claim, chosen):
             return []
         kept = [self._turns[place] for place in self._without_idle(claim, chosen, cited)]
         return kept if is_needed is None or any(map(is_needed, kept)) else []
 
     def find_doubt(self, claim: str, turns: Sequence[Turn]) -> str:
         """Return in a word what a claim says otherwise than the turns that it rests on; "" if nothing."""
-        wanted = {turn.id for turn in turns}
-        places = [place for place, turn in enumerate(self._turns) if turn.id in wanted]
-        return find_doubt(claim, [each for place in places for each in self._sentences(place)], self._people)
+        said = [each for place in self._places(turns) for each in self._sentences(place)]
+        return find_doubt(claim, said, self._people)
 
     def quote(self, claim: str, turns: Sequence[Turn]) -> str:
         """Return what a speaker said of what is claimed, in their own words; "" if they only asked."""
-        wanted = {turn.id for turn in turns}
-        places = [place for place, turn in enumerate(self._turns) if turn.id in wanted]
-        said = [(place, each) for place in places for each in self._sentences(place)]
+        said = [(place, each) for place in self._places(turns) for each in self._sentences(place)]
         place, best = max(said, key=lambda row: count_common(claim, Source(row[1].text)))
         if not is_question(best.text):
             return f"{self._turns[place].name}: {best.text}"
         return f"{self._turns[place + 1].name}: {best.answer} (asked: {best.text})" if best.answer else ""
+
+    def _places(self, turns: Sequence[Turn]) -> list[int]:
+        wanted = {turn.id for turn in turns}
+        return [place for place, turn in enumerate(self._turns) if turn.id in wanted]
 
     def _sentences(self, place: int) -> list[Said]:
         """The sentences of a turn, the last with what another one answered."""
@@ -462,18 +395,20 @@ class TurnEvidence:
         return said
 
     def _begin(self, claim: str, cited: Collection[str], places: Sequence[int]) -> list[int]:
-        """The cited turns, and the one that has most of the claim if it has more than these."""
+        """The cited turns, and the one that has most of the claim if it has more than these. What a user said counts
+        more than an agent's echo of it."""
+
+        def rank(place: int) -> tuple[float, bool]:
+            common = count_common(claim, self._sources[place])
+            is_users = bool(common and self._turns[place].user)
+            return common + _USER_BONUS * is_users, self._turns[place].id in cited
+
         own = [place for place in places if place >= self._first]
         chosen = [place for place in own if self._turns[place].id in cited]
-        best = max(own, key=lambda place: (self._rank(claim, place), self._turns[place].id in cited), default=None)
+        best = max(own, key=rank, default=None)
         if best is not None and self._compare(claim, [best]).found - self._compare(claim, chosen).found:
             chosen.append(best)
         return chosen
-
-    def _rank(self, claim: str, place: int) -> float:
-        """How much of a claim a turn has. What a user said counts more than an agent's echo of it."""
-        common = count_common(claim, self._sources[place])
-        return common + _USER_BONUS if common and self._turns[place].user else common
 
     def _compare(self, claim: str, places: Sequence[int]) -> Finding:
         return compare(claim, [self._sources[place] for place in places])
@@ -490,50 +425,39 @@ class TurnEvidence:
                 return chosen
             chosen = [*chosen, added]
         before = self._compare(claim, chosen)
-        near = [place for place in places if self._is_answer(place, chosen)]
+        near = [place for place in places if _distance(place, chosen) <= _ANSWER_REACH]
         gains = {place: len(self._compare(claim, [*chosen, place]).found) - len(before.found) for place in near}
         best = max(near, key=lambda place: (gains[place], place), default=-1)
         return chosen if before.is_enough or gains.get(best, 0) <= 0 else [*chosen, best]
 
-    def _is_answer(self, place: int, chosen: Sequence[int]) -> bool:
-        """Whether a turn is so near that it may answer one of these, or be answered by it."""
-        return self._distance(place, chosen) <= _ANSWER_REACH
-
-    @staticmethod
-    def _distance(place: int, chosen: Sequence[int]) -> int:
-        return min((abs(place - one) for one in chosen), default=_REACH)
-
     def _find_missing(self, claim: str, chosen: Sequence[int], places: Sequence[int], before: Finding) -> int | None:
         """The turn that has most of what is missing: one around, else the last one that has a name."""
-        near = [place for place in places if 0 < self._distance(place, chosen) <= _REACH]
-        gains = {place: len(before.missing) - len(self._compare(claim, [*chosen, place]).missing) for place in near}
-        related = [place for place in near if gains[place] and self._is_related(claim, place, chosen, gains[place])]
+        gains = {
+            place: len(before.missing) - len(self._compare(claim, [*chosen, place]).missing)
+            for place in places
+            if 0 < _distance(place, chosen) <= _REACH
+        }
+        # A number somewhere is another number; one in an answer, or beside the same words, may be the one meant.
+        related = [
+            place
+            for place, gain in gains.items()
+            if gain
+            and (_distance(place, chosen) <= _ANSWER_REACH or count_common(claim, self._sources[place]) > gain + 1)
+        ]
         if related:
-            return max(related, key=lambda place: (gains[place], -self._distance(place, chosen)))
-        return self._last_with_name([item for item in before.missing if item[:1].isupper()], places, chosen)
-
-    def _last_with_name(self, names: Sequence[str], places: Sequence[int], chosen: Sequence[int]) -> int | None:
-        others = [place for place in reversed(places) if place not in chosen]
-        return next((place for place in others if self._has_one(place, names)), None)
-
-    def _is_related(self, claim: str, place: int, chosen: Sequence[int], gain: int) -> bool:
-        """A number somewhere is another number; one in an answer, or beside the same words, may be the one meant."""
-        return self._is_answer(place, chosen) or count_common(claim, self._sources[place]) > gain + 1
-
-    def _has_one(self, place: int, names: Sequence[str]) -> bool:
-        return any(not compare(name, [self._sources[place]]).missing for name in names)
+            return max(related, key=lambda place: (gains[place], -_distance(place, chosen)))
+        names = [item for item in before.missing if item[:1].isupper()]
+        others = (place for place in reversed(places) if place not in chosen)
+        return next((p for p in others if any(not self._compare(name, [p]).missing for name in names)), None)
 
     def _is_enough(self, claim: str, chosen: Sequence[int]) -> bool:
-        """Whether they bear it out, and do not leave the chunk's own turns without a share in it."""
+        """Whether they bear it out and have each sentence of it, and the chunk's own turns have a share in it."""
         finding, new = self._compare(claim, chosen), [place for place in chosen if place >= self._first]
-        if finding.is_enough and self._compare(claim, new).share >= _MIN_NEW_SHARE:
-            return True
-        if finding.missing or not new or self._likeness is None:
-            return False
-        return finding.is_enough_if_like(self._likeness(claim, [self._turns[place] for place in new]))
-
-    def _has_each_sentence(self, claim: str, chosen: Sequence[int]) -> bool:
-        """Whether no sentence of the claim is about something else than the turns."""
+        if not (finding.is_enough and self._compare(claim, new).share >= _MIN_NEW_SHARE):
+            if finding.missing or not new or self._likeness is None:
+                return False
+            if not finding.is_enough_if_like(self._likeness(claim, [self._turns[place] for place in new])):
+                return False
         sentences = split_sentences(claim)
         findings = [self._compare(sentence, chosen) for sentence in sentences] if len(sentences) > 1 else []
         return all(each.size < _MIN_JUDGED_SIZE or each.share >= _MIN_SENTENCE_SHARE for each in findings)
@@ -541,7 +465,9 @@ class TurnEvidence:
     def _without_idle(self, claim: str, chosen: Sequence[int], cited: Collection[str]) -> list[int]:
         """Those that have something of the claim, if that is enough, with the cited ones around, which may answer
         them; of those that were not cited, only what the others lack."""
-        kept, everything = self._without_strangers(claim, chosen), sorted(set(chosen))
+        everything = sorted(set(chosen))
+        telling = [place for place in chosen if self._compare(claim, [place]).found]
+        kept = [place for place in everything if place in telling or _distance(place, telling) <= _ANSWER_REACH]
         if not self._compare(claim, kept).is_enough:
             kept = everything
         whole = self._compare(claim, kept)
@@ -551,11 +477,6 @@ class TurnEvidence:
                 kept = rest
         return kept
 
-    def _without_strangers(self, claim: str, chosen: Sequence[int]) -> list[int]:
-        telling = [place for place in chosen if self._compare(claim, [place]).found]
-        return [place for place in sorted(set(chosen)) if place in telling or self._is_answer(place, telling)]
 
-
-def _read_source(turn: Turn, people: tuple[str, ...]) -> Source:
-    names = tuple(filter(None, dict.fromkeys([turn.speaker, turn.user])))
-    return Source(turn.text, names, turn.moment, tuple(name for name in people if name not in names))
+def _distance(place: int, chosen: Sequence[int]) -> int:
+    return min((abs(place - one) for one in chosen), default=_REACH)

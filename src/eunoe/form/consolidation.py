@@ -7,21 +7,28 @@ from datetime import datetime
 from itertools import takewhile
 
 from eunoe.errors import ConflictError, EunoeError, LlmError
-from eunoe.form.llm_summary import UNUSABLE_SUMMARY, Summary, UnusableSummaryError, summarize_by_llm
-from eunoe.form.summaries import SummaryTask, find_absorbed, summarize_by_rules
+from eunoe.form.summaries import (
+    UNUSABLE_SUMMARY,
+    Summary,
+    SummaryTask,
+    UnusableSummaryError,
+    find_absorbed,
+    summarize_by_llm,
+    summarize_by_rules,
+)
 from eunoe.llm.contract import AnswerError, CutAnswerError, Llm, Prompt, PromptTooLongError, Reply
 from eunoe.llm.models import Models, asking_for
 from eunoe.model.arguments import utc_now
 from eunoe.model.atom import EXTRACTIVE, Atom, Record
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Revision, Settings
-from eunoe.records import leases
 from eunoe.records.revisions import ancestry, commit_revision, forgotten_parts, load_summary, unabsorbed
 from eunoe.records.streams import SettingsReader
 from eunoe.records.summaries import is_summary_due, keeps_summary
 from eunoe.store.contract import ItemQuery, Store
 from eunoe.store.schema import Lease, RevisionRecord, StreamState, SummaryState
 from eunoe.text.sentences import cut_to_words
+from eunoe.work import leases
 
 _MAX_ROUNDS = 4
 """How often a summary is written anew because something changed while it was written."""
@@ -129,7 +136,7 @@ class Consolidator:
         with self._store.writing():
             leased = self._claim(basis)
         try:
-            with leases.renewing(lambda: leases.renew_in_step(self._store, leased)), asking_for(scope):
+            with leases.renewing(lambda: leases.renew(self._store, leased)), asking_for(scope):
                 summary, shown = _summarize(llm, basis)
             self._check_unforgotten(basis, summary.text)
         except LlmError as error:

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from eunoe.errors import LlmError
-from eunoe.form.chunk import Extraction, KnownAtom, Proposal, Reading, Refusal, can_all_read, shows_beside
+from eunoe.form.chunk import Extraction, KnownAtom, Proposal, Reading, can_all_read, shows_beside
 from eunoe.form.claims import Likeness
 from eunoe.form.extractive import extract_extractively
 from eunoe.form.llm_extraction import Background, UnusableAnswer, extract_by_llm
@@ -28,49 +28,12 @@ from eunoe.net.http import HttpError
 from eunoe.recall.recipes import RECIPES
 from eunoe.recall.request import Filter, RecallRequest
 from eunoe.recall.search import Searcher
-from eunoe.records.corrections import LikeSentences, Match, Place, find_match
+from eunoe.records.corrections import LikeSentences, Place, find_match
 from eunoe.records.insertion import Floats
 from eunoe.store.schema import Job, StreamState
 
 _MIN_VITAL_LIKENESS: Final = 0.95
 """What matters for health is dropped only if it says nearly the same."""
-
-
-def find_places(model: KindModel | None, readings: Sequence[TurnReading]) -> dict[str, Place]:
-    """Where the model puts the sentences of turns that it read."""
-    means = {each.text: own.means[each.text] for own in readings if own.means for each in own.sentences}
-    return dict(zip(means, model.place([*means.values()]), strict=True)) if model and means else {}
-
-
-def correct_readings(
-    readings: Sequence[TurnReading], places: dict[str, Place], find: Callable[[Turn], Sequence[LikeSentences]]
-) -> list[TurnReading]:
-    """Readings with what corrections say of their sentences; `find` gives those that count for a turn."""
-    pairs = ((reading, find(reading.turn)) for reading in readings)
-    return [
-        own._replace(sentences=tuple(_correct(each, places.get(each.text), known) for each in own.sentences))
-        if known
-        else own
-        for own, known in pairs
-    ]
-
-
-def _correct(sentence: Sentence, place: Place | None, known: Sequence[LikeSentences]) -> Sentence:
-    match = find_match(known, sentence.text, place)
-    return _apply(match, sentence) if match else sentence
-
-
-def _apply(match: Match, sentence: Sentence) -> Sentence:
-    verdict, text = match.sentence.verdict, match.sentence.text
-    if verdict == "drop":
-        is_kept = match.likeness < _MIN_VITAL_LIKENESS and is_vital(sentence.text)
-        return sentence if is_kept else sentence._replace(kind="nothing", worth=0.0, correction=text)
-    if is_secret(sentence.text):
-        return sentence
-    kind = sentence.kind if sentence.kind in KEPT_KINDS else "fact"
-    return sentence._replace(kind=kind if verdict == "keep" else verdict, worth=1.0, correction=text)
-
-
 _MAX_KNOWN = 40
 _MAX_KNOWN_PER_STREAM = 10
 """Known atoms that an LLM is shown."""
@@ -174,7 +137,9 @@ class _LlmTask:
         except DeclinedError as error:
             return self._give_up(turns, error, f"declined {_MAX_DECLINED} times")
         except LlmError as error:
-            if not _is_lasting(error):
+            cause = error.__cause__
+            is_refused = isinstance(cause, HttpError) and cause.status in _REFUSED_STATUSES
+            if not is_refused and not isinstance(error, UnusableAnswer | AnswerError):
                 raise
             lease, told = self.chunk.job.lease, str(error)
             # Not if a server that was away is to blame for the attempts before.
@@ -202,16 +167,18 @@ class _LlmTask:
         return self._extract_without_llm(turns)._replace(failures=(failure,))
 
     def _replace_refused(self, turns: Sequence[Turn], extraction: Extraction) -> list[Proposal]:
-        """What rules find in the turns that refused items cited, and that no other memory of the stream rests on."""
-        places = {refusal.target for refusal in extraction.refusals}
-        cited = {place: _cited_by(place, extraction.refusals) for place in places}
+        """What rules find in the turns that refused items cited, and that no other memory of the stream rests on. Where
+        one of them cited none, it may be any turn."""
+        cited: dict[int, list[frozenset[str]]] = defaultdict(list)
+        for refusal in extraction.refusals:
+            cited[refusal.target].append(refusal.cited)
         used = {(proposal.target, source) for proposal in extraction.proposals for source in proposal.sources}
         return [
             proposal
-            for proposal in (self._extract_without_llm(turns).proposals if places else ())
-            if proposal.target in places
+            for proposal in (self._extract_without_llm(turns).proposals if cited else ())
+            if proposal.target in cited
             and used.isdisjoint((proposal.target, source) for source in proposal.sources)
-            and (not cited[proposal.target] or not cited[proposal.target].isdisjoint(proposal.sources))
+            and not (all(own := cited[proposal.target]) and frozenset().union(*own).isdisjoint(proposal.sources))
         ]
 
     def _extract_without_llm(self, turns: Sequence[Turn]) -> Extraction:
@@ -268,19 +235,6 @@ class _LlmTask:
         return measure
 
 
-def _is_lasting(error: LlmError) -> bool:
-    """Whether the LLM answered, or its server refused, in a way that time does not mend."""
-    cause = error.__cause__
-    is_refused = isinstance(cause, HttpError) and cause.status in _REFUSED_STATUSES
-    return is_refused or isinstance(error, UnusableAnswer | AnswerError)
-
-
-def _cited_by(place: int, refusals: Sequence[Refusal]) -> frozenset[str]:
-    """The turns that refused items of one stream cited; none if one of them cited none."""
-    cited = [refusal.cited for refusal in refusals if refusal.target == place]
-    return frozenset().union(*cited) if all(cited) else frozenset()
-
-
 def _extract_without_llm(
     searcher: Searcher, chunk: Chunk, targets: Sequence[Target], turns: Sequence[Turn], earlier: Sequence[Turn]
 ) -> Extraction:
@@ -297,6 +251,39 @@ def _extract_without_llm(
         for proposal in extract_extractively([target], corrected[place])
     ]
     return Extraction(proposals, readings=tuple(corrected[0]))
+
+
+def find_places(model: KindModel | None, readings: Sequence[TurnReading]) -> dict[str, Place]:
+    """Where the model puts the sentences of turns that it read."""
+    means = {each.text: own.means[each.text] for own in readings if own.means for each in own.sentences}
+    return dict(zip(means, model.place([*means.values()]), strict=True)) if model and means else {}
+
+
+def correct_readings(
+    readings: Sequence[TurnReading], places: dict[str, Place], find: Callable[[Turn], Sequence[LikeSentences]]
+) -> list[TurnReading]:
+    """Readings with what corrections say of their sentences; `find` gives those that count for a turn."""
+    pairs = ((reading, find(reading.turn)) for reading in readings)
+    return [
+        own._replace(sentences=tuple(_correct(each, places.get(each.text), known) for each in own.sentences))
+        if known
+        else own
+        for own, known in pairs
+    ]
+
+
+def _correct(sentence: Sentence, place: Place | None, known: Sequence[LikeSentences]) -> Sentence:
+    match = find_match(known, sentence.text, place)
+    if match is None:
+        return sentence
+    verdict, text = match.sentence.verdict, match.sentence.text
+    if verdict == "drop":
+        is_kept = match.likeness < _MIN_VITAL_LIKENESS and is_vital(sentence.text)
+        return sentence if is_kept else sentence._replace(kind="nothing", worth=0.0, correction=text)
+    if is_secret(sentence.text):
+        return sentence
+    kind = sentence.kind if sentence.kind in KEPT_KINDS else "fact"
+    return sentence._replace(kind=kind if verdict == "keep" else verdict, worth=1.0, correction=text)
 
 
 def _join(extractions: Iterable[Extraction]) -> Extraction:

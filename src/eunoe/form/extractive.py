@@ -24,7 +24,7 @@ from eunoe.model.arguments import ATOM_KINDS, INSTRUCTION, KEPT_KINDS, AtomKind,
 from eunoe.model.stream import PRESETS, Settings, Target
 from eunoe.model.turn import AGENT_ROLES, Turn, limit_growth
 from eunoe.text.analyzer import stem
-from eunoe.text.dates import DAY_SECONDS, DateRange, find_date_ranges
+from eunoe.text.dates import DAY_SECONDS, find_date_ranges
 from eunoe.text.languages import FRAME_WORDS, detect_language, is_stop_word
 from eunoe.text.normalize import fold
 from eunoe.text.sentences import cut_to_words, word_count
@@ -39,49 +39,6 @@ _GAP: Final = re.compile(rf"[\s,(]*{_ARTICLE}", re.IGNORECASE)
 """What may stand between a weekday and its date."""
 _DAY_NUMBER: Final = re.compile(rf"[\s,(]+{_ARTICLE}\d\d?(?:st|nd|rd|th|º|\.|/)", re.IGNORECASE)
 """A date without its month, or with the month as a number."""
-
-
-def add_dates(text: str, said: datetime | None, is_plan: bool) -> str:
-    """Return a text with the date behind each day that it names only from the day on which it was said.
-
-    In a plan a weekday is the next one, unless its date is named beside it; elsewhere it may be either, and is left
-    as it is.
-
-    >>> add_dates("I fly to Oslo tomorrow.", datetime(2026, 5, 8, tzinfo=UTC), is_plan=True)
-    'I fly to Oslo tomorrow (2026-05-09).'
-    """
-    if said is None:
-        return text
-    now = said.timestamp()
-    found = {each.span: each for each in find_date_ranges(text, now, (now, now + _YEAR_SECONDS))}
-    for (start, end), day in sorted(found.items(), reverse=True):
-        is_open = is_plan and not _has_date_beside(text, (start, end), found)
-        if moment := _read_day(day, text[start:end], now, is_open):
-            text = f"{text[:end]} ({moment:%Y-%m-%d}){text[end:]}"
-    return text
-
-
-def _has_date_beside(text: str, span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
-    """Whether the words beside a weekday say which one is meant: "Saturday the 12th of April", "Saturday next week"."""
-    if _DAY_NUMBER.match(text, span[1]):
-        return True
-    for start, end in others:
-        gap = text[span[1] : start] if start >= span[1] else text[end : span[0]]
-        has_number = any(map(str.isdecimal, text[start:end]))
-        if (start, end) != span and _GAP.fullmatch(gap) and (has_number or "," not in gap):
-            return True
-    return False
-
-
-def _read_day(day: DateRange, words: str, now: float, is_open: bool) -> datetime | None:
-    """The day that is meant; None for one that has its date, or is longer than a day, or may be another one."""
-    if day.end - day.start > DAY_SECONDS or any(map(str.isdecimal, words)):
-        return None
-    if " " not in words or words.lower().startswith(_ONE_DAY):
-        return datetime.fromtimestamp(day.start, UTC)
-    start = day.start + (_WEEK_SECONDS if day.end <= now else 0.0)
-    is_next = now < start <= now + _WEEK_SECONDS and not words.lower().startswith(_LAST)
-    return datetime.fromtimestamp(start, UTC) if is_open and is_next else None
 
 
 _SESSION_FACTORS: Final[dict[TurnKind, float]] = {"preference": 0.5, "fact": 0.8}
@@ -156,12 +113,6 @@ class _Candidate:
         is_plain = not self.key and not self.before and not self.after and self.question is None
         return is_plain and self.kind != INSTRUCTION and self.text == text
 
-    @property
-    def answers_other_user(self) -> bool:
-        """Whether another of the users asked, so that the question is not for this user's memory."""
-        asker = self.question.turn if self.question else None
-        return asker is not None and asker.role.lower() not in AGENT_ROLES and asker.user != self.turn.user
-
 
 def extract_extractively(targets: Sequence[Target], readings: Sequence[TurnReading]) -> list[Proposal]:
     """Propose what the turns hold for each target, within its limits."""
@@ -213,15 +164,13 @@ def _split(name: str, sentence: Sentence) -> list[_Part]:
         return [_Part(sentence, find_memory_key(name, sentence.text, sentence.question.text))]
     clauses = split_clauses(sentence.text) if sentence.worth > 0 else []
     keys = [find_memory_key(name, clause) for clause in clauses] if len(clauses) > 1 else []
-    if any(keys) and not any(_is_bare(clause) for clause, key in zip(clauses, keys, strict=True) if not key):
-        return [_Part(sentence._replace(text=clause), key) for clause, key in zip(clauses, keys, strict=True)]
+    pairs = list(zip(clauses, keys, strict=False))
+    # A clause may say nothing of its own, as in "Hi, I live in Turin" and "Eva and I live in Turin".
+    is_bare = any(word_count(clause) <= _MAX_BARE_WORDS and is_fragment(clause) for clause, key in pairs if not key)
+    if any(keys) and not is_bare:
+        return [_Part(sentence._replace(text=clause), key) for clause, key in pairs]
     whole = find_memory_key(name, sentence.text) if sentence.worth > 0 else ""
     return [_Part(sentence, whole or (next(filter(None, keys)) if sum(map(bool, keys)) == 1 else ""))]
-
-
-def _is_bare(clause: str) -> bool:
-    """Whether a clause says nothing of its own, as in "Hi, I live in Turin" and "Eva and I live in Turin"."""
-    return word_count(clause) <= _MAX_BARE_WORDS and is_fragment(clause)
 
 
 def _end_of_run(parts: Sequence[_Part], start: int) -> int:
@@ -267,21 +216,18 @@ def _candidates_for(target: Target, candidates: Sequence[_Candidate], turns: Seq
     owner = target.settings.owner[-1]
     if owner == "shard":
         yield from _candidates_for_shard(target, candidates, turns)
-    elif owner == "user" or target.user:
-        own = (candidate for candidate in candidates if candidate.turn.user and candidate.turn.user == target.user)
-        yield from filter(None, map(_without_foreign_question, own))
-    else:
-        for candidate in candidates:
+        return
+    for candidate in candidates:
+        if owner != "user" and not target.user:
             factor = 1.0 if candidate.worth == 1 else _SESSION_FACTORS.get(candidate.kind, 1.0)
             yield replace(candidate, worth=candidate.worth * factor)
-
-
-def _without_foreign_question(candidate: _Candidate) -> _Candidate | None:
-    """The answer without another user's question, if it stands on its own."""
-    if not candidate.answers_other_user:
-        return candidate
-    statement = read_statement(candidate.text, is_answer=True)
-    return replace(candidate, question=None, key="", worth=statement.worth) if statement else None
+        elif candidate.turn.user and candidate.turn.user == target.user:
+            asker = candidate.question.turn if candidate.question else None
+            if asker is None or asker.role.lower() in AGENT_ROLES or asker.user == candidate.turn.user:
+                yield candidate
+            # Without another user's question, which is not for this user's memory, an answer has to stand on its own.
+            elif statement := read_statement(candidate.text, is_answer=True):
+                yield replace(candidate, question=None, key="", worth=statement.worth)
 
 
 def _candidates_for_shard(
@@ -340,18 +286,15 @@ def _propose(place: int, target: Target, candidates: Iterable[_Candidate], turns
 def _rank(candidates: Iterable[_Candidate]) -> list[_Candidate]:
     """The best first; of several values of one key only the last, those said with it in one turn, and those that say
     something else besides."""
-    wanted = list(candidates)
+    wanted, current = list(candidates), list[_Candidate]()
     latest = {candidate.key: candidate for candidate in wanted if candidate.key}
-    current = (_outlasting(each, latest[each.key]) if each.key else each for each in wanted)
-    return sorted(filter(None, current), key=lambda each: (each.kind != INSTRUCTION, -each.worth, -each.place))
-
-
-def _outlasting(candidate: _Candidate, latest: _Candidate) -> _Candidate | None:
-    if candidate is latest:
-        return candidate
-    if candidate.place == latest.place:
-        return replace(candidate, key="")  # both hold: the key would let the later one end it
-    return candidate if says_more(candidate.text, latest.text) else None
+    for each in wanted:
+        last = latest[each.key] if each.key else each
+        if each is not last and each.place == last.place:
+            current.append(replace(each, key=""))  # both hold: the key would let the later one end it
+        elif each is last or says_more(each.text, last.text):
+            current.append(each)
+    return sorted(current, key=lambda each: (each.kind != INSTRUCTION, -each.worth, -each.place))
 
 
 def _choose(
@@ -362,7 +305,10 @@ def _choose(
     first = next((kind for kind, count in room.items() if count > 0), None)
     chosen: list[tuple[_Candidate, AtomKind, str]] = []
     for candidate in ranked:
-        kind = _choose_kind(candidate, room)
+        # What lasts is rather a fact, what shows a person rather an observation, as far as there is room.
+        best: AtomKind = "fact" if candidate.key or candidate.kind in _LASTING_KINDS else "observation"
+        order = (best, *(kind for kind in ATOM_KINDS if kind != best))
+        kind = next((kind for kind in order if room.get(kind, 0) > 0), None)
         if candidate.kind == INSTRUCTION and len(chosen) < _MAX_INSTRUCTIONS:
             kind = kind or first
         if not kind:
@@ -374,13 +320,6 @@ def _choose(
             chosen.append((candidate, kind, text))
             room[kind] -= 1
     return chosen
-
-
-def _choose_kind(candidate: _Candidate, room: dict[AtomKind, int]) -> AtomKind | None:
-    """What lasts is rather a fact, what shows a person rather an observation, as far as there is room."""
-    first: AtomKind = "fact" if candidate.key or candidate.kind in _LASTING_KINDS else "observation"
-    order = (first, *(kind for kind in ATOM_KINDS if kind != first))
-    return next((kind for kind in order if room.get(kind, 0) > 0), None)
 
 
 def _write(candidate: _Candidate, max_words: int, is_named: bool) -> str:
@@ -399,3 +338,42 @@ def _write(candidate: _Candidate, max_words: int, is_named: bool) -> str:
     if candidate.after and word_count(whole := f"{text} {candidate.after}") <= max_words:
         return whole
     return cut_to_words(text if max_words > word_count(name) + 1 else candidate.text, max_words)
+
+
+def add_dates(text: str, said: datetime | None, is_plan: bool) -> str:
+    """Return a text with the date behind each day that it names only from the day on which it was said.
+
+    In a plan a weekday is the next one, unless its date is named beside it; elsewhere it may be either, and is left
+    as it is.
+
+    >>> add_dates("I fly to Oslo tomorrow.", datetime(2026, 5, 8, tzinfo=UTC), is_plan=True)
+    'I fly to Oslo tomorrow (2026-05-09).'
+    """
+    if said is None:
+        return text
+    now = said.timestamp()
+    found = {each.span: each for each in find_date_ranges(text, now, (now, now + _YEAR_SECONDS))}
+    for (start, end), day in sorted(found.items(), reverse=True):
+        words, moment = text[start:end], day.start
+        # One that has its date, or is longer than a day, or may be another one, is left as it is.
+        if day.end - day.start > DAY_SECONDS or any(map(str.isdecimal, words)):
+            continue
+        if " " in words and not words.lower().startswith(_ONE_DAY):
+            moment += _WEEK_SECONDS if day.end <= now else 0.0
+            is_next = now < moment <= now + _WEEK_SECONDS and not words.lower().startswith(_LAST)
+            if not is_plan or not is_next or _has_date_beside(text, (start, end), found):
+                continue
+        text = f"{text[:end]} ({datetime.fromtimestamp(moment, UTC):%Y-%m-%d}){text[end:]}"
+    return text
+
+
+def _has_date_beside(text: str, span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
+    """Whether the words beside a weekday say which one is meant: "Saturday the 12th of April", "Saturday next week"."""
+    if _DAY_NUMBER.match(text, span[1]):
+        return True
+    for start, end in others:
+        gap = text[span[1] : start] if start >= span[1] else text[end : span[0]]
+        has_number = any(map(str.isdecimal, text[start:end]))
+        if (start, end) != span and _GAP.fullmatch(gap) and (has_number or "," not in gap):
+            return True
+    return False

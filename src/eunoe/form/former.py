@@ -16,7 +16,6 @@ from eunoe.model.scope import Scope
 from eunoe.model.stream import Settings, Target
 from eunoe.model.turn import read_turns, speaking_users, turns_to_form
 from eunoe.recall.search import Searcher, SimilarAtoms, find_similar_atoms
-from eunoe.records import leases
 from eunoe.records.corrections import CorrectionReader
 from eunoe.records.counters import AccessLog
 from eunoe.records.insertion import VectorBatch, fit_to_store
@@ -27,6 +26,7 @@ from eunoe.records.streams import CONVERSATION_KEYS, SettingsReader
 from eunoe.records.summaries import is_summary_due, keeps_summary
 from eunoe.store.contract import ItemQuery
 from eunoe.store.schema import Job, SessionState, StreamState
+from eunoe.work import leases
 
 _MAX_ROUNDS = 4
 """How often a chunk is formed anew because something was forgotten while it was formed."""
@@ -186,7 +186,7 @@ class Former:
 
     def _form_chunk(self, chunk: Chunk, bounds: Bounds) -> FormReport | None:
         """Form a chunk; None if something that it was formed from was forgotten meanwhile."""
-        with leases.renewing(lambda: leases.renew_in_step(self._store, chunk.job)):
+        with leases.renewing(lambda: leases.renew(self._store, chunk.job)):
             with asking_for(chunk.stream.scope):
                 extraction = self._extractor.extract(chunk)
             if self.watch:

@@ -5,9 +5,8 @@ running": the second pair is the closer one (docs/decisions/0012-resolution.md).
 thing is taken for another one: two statements side by side cost a line, a wrong rival costs a fact.
 """
 
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from itertools import chain, takewhile
 from typing import Final, NamedTuple
@@ -28,8 +27,17 @@ _RELATED_SHARE: Final = 0.8
 _RELATED_LETTERS: Final = 4
 """How much of the shorter of two related words the longer one begins with, and how much at least."""
 _CACHED_TEXTS: Final = 4096
+_MIN_SHARED: Final = 2
+"""Words that two statements share, beside who they are about, if they are to be one matter without a key that says so.
+One is not enough: "decided to use Rust" and "decided to meet on Mondays" share a team."""
+_MAX_CHARACTERS: Final = 2000
+"""Longer texts say many things; their beginnings are compared."""
+_CACHED_READINGS: Final = 1024
+_QUESTION_START: Final = " (asked: "
+"""What the rules put behind an answer."""
 _DUPLICATES: Final = PatternFile("duplicates", marks=MARKS)
 _COUNTS: Final = NUMBER_VALUES.keys() - {"a", "an", "couple", "few", "several"}
+_RIVALS: Final = PatternFile("rivals")
 
 
 class _Features(NamedTuple):
@@ -91,11 +99,20 @@ def _is_related(word: str, other: str) -> bool:
 def _differ(one: _Features, other: _Features) -> bool:
     """Whether anything makes them two statements: a number, a name, a negation, an opposite, a sign, an accent or the
     order of names."""
-    if one.exact - set(other.words) or other.exact - set(one.words) or one.signs != other.signs:
+    mine, theirs = set(one.words), set(other.words)
+    if one.exact - theirs or other.exact - mine or one.signs != other.signs:
         return True
-    if one.negations % 2 != other.negations % 2 or _have_opposites(one, other) or _are_spelled_differently(one, other):
+    if one.negations % 2 != other.negations % 2 or (one.initials - theirs and other.initials - mine):
         return True
-    if one.initials.difference(other.words) and other.initials.difference(one.words):
+    sides = _opposite_sides()
+    others = {side for word in theirs - mine for side in sides.get(word, ())}
+    if any((pair, 1 - side) in others for word in mine - theirs for pair, side in sides.get(word, ())):
+        return True
+    # A word of both may have other letters in each, as in "Maßen" and "Massen".
+    spellings = dict(zip(one.words, one.spellings, strict=True))
+    if any(
+        spellings.get(word, spelling) != spelling for word, spelling in zip(other.words, other.spellings, strict=True)
+    ):
         return True
     if one.past & other.stems - other.past or other.past & one.stems - one.past:
         return True
@@ -104,38 +121,34 @@ def _differ(one: _Features, other: _Features) -> bool:
     return orders[0] != orders[1]
 
 
-def _are_spelled_differently(one: _Features, other: _Features) -> bool:
-    """Whether a word of both has other letters in each, as in "Maßen" and "Massen"."""
-    if one.words == one.spellings and other.words == other.spellings:
-        return False
-    spellings = dict(zip(one.words, one.spellings, strict=True))
-    pairs = zip(other.words, other.spellings, strict=True)
-    return any(spellings.get(word, spelling) != spelling for word, spelling in pairs)
-
-
-def _have_opposites(one: _Features, other: _Features) -> bool:
-    sides = _opposite_sides()
-    own = chain.from_iterable(sides.get(word, ()) for word in set(one.words).difference(other.words))
-    others = set(chain.from_iterable(sides.get(word, ()) for word in set(other.words).difference(one.words)))
-    return any((pair, 1 - side) in others for pair, side in own)
-
-
 @word_cache(_CACHED_TEXTS)
 def _features(text: str) -> _Features:
-    spoken, written = detect_language(text), [match[0] for match in _DUPLICATES.word.finditer(text)]
+    lists, spoken = _DUPLICATES.words, detect_language(text)
+    written = [match[0] for match in _DUPLICATES.word.finditer(text)]
     folded = list(map(fold, written))
     words = tuple(map(_plain, folded))
-    names = {_plain(fold(name)) for name in _find_names(text)}
-    initials = {fold(match[1]) for match in _DUPLICATES.initial.finditer(text) if match[1][0].isupper()}
+    capitals = (match[0] for match in _DUPLICATES.name.finditer(text) if match[0][0].isupper())
+    names = {_plain(fold(word)) for word in capitals if word != "I" and not word.startswith(("I'", "I’"))}
     numbers = set(filter(_is_number, words))
+    contractions = {word for word, whole in zip(words, folded, strict=True) if word not in whole}
+    initials = {fold(match[1]) for match in _DUPLICATES.initial.finditer(text) if match[1][0].isupper()}
+    kept, content = _exact_vocabulary() - lists["who_and_when"], list[str]()
+    for word, start in zip(words, map(_before_apostrophe, folded), strict=True):
+        if start not in lists["fillers"] and (word in kept or _is_number(word) or not is_stop_word(start, spoken)):
+            content.append(start)
+    terms = (
+        [stem(word, spoken or ENGLISH)] if word.isascii() else terms_of_each([word], spoken)[0] for word in content
+    )
     return _Features(
-        stems=_stems(folded, spoken),
+        stems=frozenset(chain.from_iterable(terms)),
         # "We're" is not the past of "we are".
-        exact=frozenset([*names, *numbers, *_exact_vocabulary().intersection(set(words) - _contractions(folded))]),
+        exact=frozenset([*names, *numbers, *_exact_vocabulary().intersection(set(words) - contractions)]),
         ordered=frozenset(names | numbers),
-        initials=frozenset(map(_plain, _without_small_words(initials, spoken))),
+        initials=frozenset(
+            _plain(word) for word in initials - lists["fillers"] if not is_stop_word(_before_apostrophe(word), spoken)
+        ),
         past=frozenset(stem(word, spoken or ENGLISH) for word in words if word.endswith("ed")),
-        negations=sum(word in _DUPLICATES.words["negations"] for word in words),
+        negations=sum(word in lists["negations"] for word in words),
         words=words,
         spellings=tuple(_plain(normalize(word)) for word in written),
         signs=tuple(meaningful_signs(text)),
@@ -148,38 +161,12 @@ def _plain(word: str) -> str:
     return str(NUMBER_VALUES[plain]) if plain in _COUNTS else plain
 
 
-def _contractions(words: Sequence[str]) -> set[str]:
-    return {_plain(word) for word in words if _plain(word) not in word}
-
-
-def _find_names(text: str) -> list[str]:
-    """Words with a capital inside a sentence, "I" not among them."""
-    words = [match[0] for match in _DUPLICATES.name.finditer(text)]
-    return [word for word in words if word[0].isupper() and not word.startswith(("I'", "I’")) and word != "I"]
+def _before_apostrophe(word: str) -> str:
+    return word.replace("’", "'").partition("'")[0]
 
 
 def _is_number(word: str) -> bool:
     return any(map(str.isdecimal, word))
-
-
-def _stems(words: list[str], spoken: int) -> frozenset[str]:
-    kept, fillers = _exact_vocabulary() - _DUPLICATES.words["who_and_when"], _DUPLICATES.words["fillers"]
-    starts = [word.replace("’", "'").partition("'")[0] for word in words]
-    content = [
-        word if word == start else start
-        for word, start in zip(map(_plain, words), starts, strict=True)
-        if start not in fillers and (word in kept or _is_number(word) or not is_stop_word(start, spoken))
-    ]
-    terms = [
-        [stem(word, spoken or ENGLISH)] if word.isascii() else terms_of_each([word], spoken)[0] for word in content
-    ]
-    return frozenset(chain.from_iterable(terms))
-
-
-def _without_small_words(initials: set[str], spoken: int) -> frozenset[str]:
-    """Those that are neither fillers nor small words, as in "I've" and "It's"."""
-    starts = {word: word.replace("’", "'").partition("'")[0] for word in initials - _DUPLICATES.words["fillers"]}
-    return frozenset(word for word, start in starts.items() if not is_stop_word(start, spoken))
 
 
 @cache
@@ -202,18 +189,9 @@ def _opposite_sides() -> dict[str, list[tuple[int, int]]]:
     return sides
 
 
-_MIN_SHARED: Final = 2
-"""Words that two statements share, beside who they are about, if they are to be one matter without a key that says so.
-One is not enough: "decided to use Rust" and "decided to meet on Mondays" share a team."""
-_MAX_CHARACTERS: Final = 2000
-"""Longer texts say many things; their beginnings are compared."""
-_CACHED_READINGS: Final = 1024
-_QUESTION_START: Final = " (asked: "
-"""What the rules put behind an answer."""
-_RIVALS: Final = PatternFile("rivals")
-
-
 class _Word(NamedTuple):
+    """A word of a statement that may have a rival."""
+
     text: str
     stem: str
     is_content: bool
@@ -236,7 +214,11 @@ def is_rival(old: str, new: str, key: str = "", people: Iterable[str] = ()) -> b
     False
     """
     owner, _, attribute = key.rpartition("/")
-    return _Pair(old, new, _subject_stems((owner, *people)) | _common_start(old, new), attribute).is_rival()
+    subject = _subject_stems((owner, *people))
+    first, second = (_find_texts(text)[:1] for text in (old, new))
+    if first == second and old[:1].isupper():  # whom both are about if they begin with the same name
+        subject |= frozenset(map(stem, first))
+    return _Pair(old, new, subject, attribute).is_rival()
 
 
 def key_words(text: str, people: Iterable[str] = ()) -> list[str]:
@@ -244,7 +226,7 @@ def key_words(text: str, people: Iterable[str] = ()) -> list[str]:
     statements share."""
     subject, common = _subject_stems(people), _listed("plural_verbs")
     words = (word for word in _words(text, detect_language(text)) if word.is_content and word.text not in common)
-    return [word.text for word in words if stem_of(word.text) not in subject]
+    return [word.text for word in words if stem(word.text) not in subject]
 
 
 def says_more(old: str, new: str) -> bool:
@@ -282,20 +264,19 @@ class _Pair:
 
     def __init__(self, old: str, new: str, subject: frozenset[str], attribute: str) -> None:
         spoken = detect_language(f"{old[:_MAX_CHARACTERS]} {new[:_MAX_CHARACTERS]}")
-        self._texts = old, new
-        self._spoken = spoken
+        self._texts, self._spoken = (old, new), spoken
         self._old, self._new = _words(old, spoken), _words(new, spoken)
         self._cores = _words(_core(old), spoken), _words(_core(new), spoken)
-        self._subject = subject
-        self._attribute = attribute
+        self._subject, self._attribute = subject, attribute
 
     def is_rival(self) -> bool:
-        if self._is_over(self._cores[0], self._new) or self._is_over(self._cores[1], self._old):
+        crossed = (self._cores[0], self._new), (self._cores[1], self._old)
+        if any(self._is_over(core, words) for core, words in crossed):
             return True
         if _qualifiers(self._old) != _qualifiers(self._new):
             return False
         if is_opposed(*self._texts):
-            return self._is_told_in(self._cores[0], self._new) or self._is_told_in(self._cores[1], self._old)
+            return any(self._is_told_in(core, words) for core, words in crossed)
         return self._has_other_attribute_value() or self._has_other_value()
 
     def _is_over(self, core: list[_Word], words: list[_Word]) -> bool:
@@ -327,9 +308,17 @@ class _Pair:
         if not is_named and len(shared) < _MIN_SHARED:
             return False
         known, other_known = {word.stem for word in self._old}, {word.stem for word in self._new}
-        one = _differing_places(self._old, other_known | self._subject)
-        other = _differing_places(self._new, known | self._subject)
-        return min(len(one), len(other)) == 1 and _fit_one_slot(one[0], other[0], named)
+        places = _differing_places(self._old, other_known | self._subject)
+        other_places = _differing_places(self._new, known | self._subject)
+        if min(len(places), len(other_places)) != 1:
+            return False
+        # "Red" and "in the garage" do not fit in the same place, nor do two things that the same API does.
+        one, other = places[0], other_places[0]
+        if any(word.is_number for word in (*one, *other)):
+            return True
+        if one[0].before in named and other[0].before in named:
+            return False
+        return one[0].follows_preposition == other[0].follows_preposition
 
     def _specific(self, words: list[_Word]) -> set[str]:
         """What a statement is about, without whom, and without numbers and verbs that many statements share."""
@@ -338,18 +327,8 @@ class _Pair:
         return {word.stem for word in content} - self._subject
 
 
-def stem_of(word: str) -> str:
-    return stem(word, ENGLISH)
-
-
 def _subject_stems(names: Iterable[str]) -> frozenset[str]:
-    return frozenset(stem_of(word) for name in names for word in _find_texts(name))
-
-
-def _common_start(old: str, new: str) -> frozenset[str]:
-    """Whom two statements are about if both begin with the same name."""
-    first, second = (_find_texts(text[:_MAX_CHARACTERS])[:1] for text in (old, new))
-    return frozenset(map(stem_of, first)) if first == second and old[:1].isupper() else frozenset()
+    return frozenset(stem(word) for name in names for word in _find_texts(name))
 
 
 def _core(text: str) -> str:
@@ -361,28 +340,18 @@ def _core(text: str) -> str:
 def _differing_places(words: list[_Word], known: set[str]) -> list[list[_Word]]:
     """The places in which a statement differs, each with its words; numbers in several of them, as in a date and an
     hour, count as one place."""
-    places = list[list[_Word]]()
-    is_inside = False
+    places, is_inside = list[list[_Word]](), False
     for word in words:
         if word.stem in known:
             is_inside = False
         elif word.is_content:
-            places = places if is_inside else [*places, []]
+            if not is_inside:
+                places.append([])
             places[-1].append(word)
             is_inside = True
     named = [place for place in places if not all(word.is_number for word in place)]
     numbers = [word for place in places if place not in named for word in place]
     return [*named, numbers] if numbers else named
-
-
-def _fit_one_slot(one: list[_Word], other: list[_Word], named: set[str]) -> bool:
-    """Whether two values may stand in the same place. "Red" and "in the garage" do not, nor do two things that the
-    same API does."""
-    if any(word.is_number for word in (*one, *other)):
-        return True
-    if one[0].before in named and other[0].before in named:
-        return False
-    return one[0].follows_preposition == other[0].follows_preposition
 
 
 def _qualifiers(words: list[_Word]) -> set[str]:
@@ -397,14 +366,13 @@ def _qualifiers(words: list[_Word]) -> set[str]:
 def _words(text: str, spoken: int) -> list[_Word]:
     found, words = _find_texts(text), list[_Word]()
     for place, word in enumerate(found):
-        is_stop = word in _listed("fillers") or is_stop_word(word, spoken)
-        is_number = any(map(str.isdecimal, word)) or word in _number_words()
+        is_number = _is_number(word) or word in _number_words()
         before = set(found[max(0, place - 2) : place])
         words.append(
             _Word(
                 text=word,
                 stem=stem(word, spoken),
-                is_content=is_number or not is_stop,
+                is_content=is_number or not (word in _listed("fillers") or is_stop_word(word, spoken)),
                 is_number=is_number,
                 is_definite=before.isdisjoint(_listed("indefinite")),
                 follows_preposition=not before.isdisjoint(_listed("prepositions")),
@@ -422,21 +390,19 @@ def _find_texts(text: str) -> list[str]:
 @word_cache(_CACHED_READINGS)
 def _attribute_values(text: str, attribute: str, spoken: int) -> dict[str, frozenset[str]]:
     """The attributes that a statement gives a value to, each with the words that may be it."""
-    rows = [row for row in _RIVALS.tables["keyed_attributes"] if row.name == attribute]
-    matches = ((row.name, row.pattern.search(text)) for row in (*_RIVALS.tables["attributes"], *rows))
-    return dict(_read_attribute(name, match, spoken) for name, match in matches if match)
-
-
-def _read_attribute(name: str, match: re.Match[str], spoken: int) -> tuple[str, frozenset[str]]:
-    groups = {group: fold(value) for group, value in match.groupdict().items() if value}
-    value = groups.pop("value", "")
-    rest = f"{match.string[: match.start()]} {match.string[match.end() :]}"
-    words = [value] if value else [word.stem for word in _words(rest, spoken) if word.is_content]
-    holder = _RIVALS.holder.match(match.string)
-    # Where Anna's sister lives is not where Anna lives.
-    is_of_other = holder is not None and not match.start() <= holder.start("what") < match.end()
-    others = [fold(holder["what"])] if holder and is_of_other else []
-    return " ".join([name, *map(stem_of, [*groups.values(), *others])]), frozenset(words)
+    found, holder = dict[str, frozenset[str]](), _RIVALS.holder.match(text)
+    keyed = (row for row in _RIVALS.tables["keyed_attributes"] if row.name == attribute)
+    for row in (*_RIVALS.tables["attributes"], *keyed):
+        if match := row.pattern.search(text):
+            groups = {group: fold(value) for group, value in match.groupdict().items() if value}
+            value = groups.pop("value", "")
+            rest = f"{text[: match.start()]} {text[match.end() :]}"
+            words = [value] if value else [word.stem for word in _words(rest, spoken) if word.is_content]
+            # Where Anna's sister lives is not where Anna lives.
+            is_of_other = holder is not None and not match.start() <= holder.start("what") < match.end()
+            others = [fold(holder["what"])] if holder and is_of_other else []
+            found[" ".join([row.name, *map(stem, [*groups.values(), *others])])] = frozenset(words)
+    return found
 
 
 @cache

@@ -8,22 +8,24 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import accumulate, takewhile
 from typing import Any, NamedTuple, TypeVar
 
 from eunoe.errors import LlmError
 from eunoe.form.chunk import Extraction, KnownAtom, Proposal, Refusal
 from eunoe.form.claims import Likeness, TurnEvidence
+from eunoe.form.data_files import load_prompt
 from eunoe.form.evidence import all_values, compare, content_words
-from eunoe.form.extraction_prompt import PromptStream, extraction_prompt, read_quotas
 from eunoe.form.statements import find_names, is_instruction
 from eunoe.llm.contract import Llm, Prompt, Reply
 from eunoe.llm.structured import ask_structured, read_json
+from eunoe.model.arguments import AtomKind
 from eunoe.model.atom import EXTRACTIVE
 from eunoe.model.stream import Target
-from eunoe.model.turn import Turn
+from eunoe.model.turn import Turn, limit_growth
 from eunoe.text.analyzer import folded_words
+from eunoe.text.normalize import escape_xml, quote_xml
 from eunoe.text.sentences import cut_to_words, split_line, word_count
 
 _MIN_SHARE = 0.5
@@ -37,7 +39,105 @@ _MAX_TELLING_PARTS = 2
 _DIGITS = re.compile(r"[0-9]{1,9}")
 _EMPTY_LIST = re.compile(r"\[\s*\]")
 _log = logging.getLogger("eunoe")
+
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_TOKENS_PER_WORD = 2
+_TOKENS_PER_ITEM = 80
+_MIN_ANSWER_TOKENS = 1000
+_MAX_ANSWER_TOKENS = 16_000
+_SHOWN_EARLIER_TURNS = 6
+_SHOWN_EARLIER_WORDS = 80
+"""How much of the talk before is shown: enough to know whom and what the first turns speak of."""
+_SHOWN_SUMMARY_WORDS = 300
 T = TypeVar("T")
+
+
+class Quota(NamedTuple):
+    """How many atoms of one kind a stream wants, and how long they may be."""
+
+    kind: AtomKind
+    least: int
+    most: int
+    max_words: int
+
+
+class PromptStream(NamedTuple):
+    """One stream as it is shown to the LLM."""
+
+    target: Target
+    quotas: Sequence[Quota]
+    known: Sequence[KnownAtom]
+    """Numbered from 1."""
+
+    def find_quota(self, kind: str) -> Quota:
+        """Return the quota of a kind, or the first one for a kind that the stream does not want."""
+        return next((quota for quota in self.quotas if quota.kind == kind), self.quotas[0])
+
+
+def read_quotas(target: Target, turns: Sequence[Turn]) -> list[Quota]:
+    """Return what a stream wants of these turns."""
+    settings, growth = target.settings, limit_growth(turns, target.settings)
+    quotas = [
+        Quota(
+            kind,
+            round(getattr(settings, f"{kind}_extraction_min") * growth),
+            round(getattr(settings, f"{kind}_extraction_max") * growth),
+            getattr(settings, f"{kind}_max_words"),
+        )
+        for kind in settings.extraction_fields
+    ]
+    return [quota for quota in quotas if quota.most]
+
+
+def extraction_prompt(
+    streams: Sequence[PromptStream],
+    turns: Sequence[Turn],
+    now: datetime,
+    earlier: Sequence[Turn] = (),
+    summary: str = "",
+) -> Prompt:
+    """Ask one question for all streams at once. The turns before and the summary help to understand; they have no
+    numbers, so that nothing can rest on them."""
+    lines = [f'<material time="{_format_time(now)}">']
+    for number, (target, quotas, known) in enumerate(streams, 1):
+        name = target.user or target.scope.get(target.settings.owner[-1], "")
+        lines.append(f'<stream number="{number}" kind={quote_xml(target.preset)} name={quote_xml(name)}>')
+        lines.append(f"<looks_for>{escape_xml(target.settings.extraction_prompt)}</looks_for>")
+        for kind, least, most, max_words in quotas:
+            lines.append(f'<wants kind="{kind}" least="{least}" most="{most}" words="{max_words}"/>')
+        lines += [f'<known number="{place}">{escape_xml(one.text)}</known>' for place, one in enumerate(known, 1)]
+        lines.append("</stream>")
+    if earlier or summary:
+        shown = f"<summary>{escape_xml(cut_to_words(summary, _SHOWN_SUMMARY_WORDS))}</summary>"
+        before = [
+            _turn_line("earlier", turn, cut_to_words(turn.text, _SHOWN_EARLIER_WORDS))
+            for turn in earlier[-_SHOWN_EARLIER_TURNS:]
+        ]
+        lines += ["<context>", *([shown] if summary else []), *before, "</context>"]
+    said = (_turn_line("turn", turn, turn.text, f' number="{number}"') for number, turn in enumerate(turns, 1))
+    lines += ["<conversation>", *said, "</conversation>", "</material>"]
+    wanted = [quota for stream in streams for quota in stream.quotas]
+    tokens = sum(quota.most * (quota.max_words * _TOKENS_PER_WORD + _TOKENS_PER_ITEM) for quota in wanted)
+    system, schema = load_prompt("extraction")
+    return Prompt(
+        system,
+        "\n".join(lines),
+        schema,
+        name="memories",
+        max_tokens=min(max(tokens, _MIN_ANSWER_TOKENS), _MAX_ANSWER_TOKENS),
+        operation="extraction",
+    )
+
+
+def _turn_line(tag: str, turn: Turn, text: str, number: str = "") -> str:
+    time = f' time="{_format_time(turn.moment)}"' if turn.moment else ""
+    speaker = f"speaker={quote_xml(turn.name)} role={quote_xml(turn.role)}"
+    return f"<{tag}{number}{time} {speaker}>{escape_xml(text)}</{tag}>"
+
+
+def _format_time(moment: datetime) -> str:
+    utc = moment.astimezone(UTC)
+    return f"{_WEEKDAYS[utc.weekday()]} {utc:%Y-%m-%d %H:%M} UTC"
 
 
 class UnusableAnswer(LlmError):
@@ -132,23 +232,24 @@ class _AnswerReader:
 
     def read(self, answer: Any, text: str | None) -> Extraction:
         self.refusals = ()
-        items = _find_items(answer)
+        if isinstance(answer, dict):
+            answer = answer.get("memories", [answer] if "text" in answer else None)
+        if not isinstance(answer, list):
+            raise LlmError('the answer must be {"memories": [...]}, with an empty list if there is nothing to remember')
+        items = list(map(_read_item, answer))
         if not items and not _EMPTY_LIST.search(text or ""):
             raise LlmError("the answer breaks off before its first memory")
         results = [self._propose(item) for item in items]
         kept = self._limit([result for result in results if isinstance(result, Proposal)])
-        reasons = self._note_faults([result for result in results if isinstance(result, _Fault)])
+        faults = [result for result in results if isinstance(result, _Fault)]
+        self.refusals = tuple(fault.refusal for fault in faults if fault.refusal)
         if items and not kept:
-            raise LlmError(f"none of its memories can be used: {reasons}")
+            reasons = dict.fromkeys(fault.reason for fault in faults)  # they repeat nothing of the answer
+            raise LlmError(f"none of its memories can be used: {'; '.join(reasons)}")
         refused = len(items) - sum(not proposal.author for proposal in kept)
         if refused:
             _log.info("extraction: %d of %d items were refused", refused, len(items))
         return Extraction(kept, refused, refusals=self.refusals)
-
-    def _note_faults(self, faults: Sequence[_Fault]) -> str:
-        """Why items cannot be used, in words that repeat none of them."""
-        self.refusals = tuple(fault.refusal for fault in faults if fault.refusal)
-        return "; ".join(dict.fromkeys(fault.reason for fault in faults))
 
     def _limit(self, proposals: Sequence[Proposal]) -> list[Proposal]:
         """As many of each kind as its stream wants: the most valuable, of those the newest, in the answer's order."""
@@ -180,7 +281,14 @@ class _AnswerReader:
         cited = {turn.id for turn in _pick(self._turns, _parse_numbers(item.get("turns")))}
         turns = self._find_sources(cited, text, place, stream.target.user)
         if not turns:
-            reason = self._describe_missing_sources(number, stream.target.user)
+            reason = (
+                f"`turns` must hold numbers of turns that bear it out, from 1 to {len(self._turns)}: all its names, "
+                "numbers and dates, and most of its words"
+            )
+            if user := stream.target.user:
+                own = [str(place) for place, turn in enumerate(self._turns, 1) if turn.user == user]
+                shown = ", ".join(own) or "that are not shown"
+                reason = f"stream {number} takes only what its own user said, in turns {shown}"
             return _Fault(reason, Refusal(place, frozenset(cited)))
         proposal = Proposal(
             target=place,
@@ -217,28 +325,18 @@ class _AnswerReader:
             allows=lambda turn: not user or turn.user in (user, ""),
             is_needed=(lambda turn: turn.user == user) if user else None,
         )
-        if not turns or (user and self._is_rather_said_by_others(user, text)):
-            return []
-        return [] if self._is_foreign(text, place, turns) else turns
-
-    def _is_foreign(self, text: str, place: int, turns: Sequence[Turn]) -> bool:
-        """Whether it has something that its turns do not have, and a memory that its readers may not read has."""
-        own = self._evidence.compare(text, turns).found
-        return any(compare(text, [foreign]).found - own for foreign in self._background.find_foreign(place, text))
-
-    def _describe_missing_sources(self, number: int, user: str) -> str:
-        own = [str(place) for place, turn in enumerate(self._turns, 1) if turn.user == user]
-        if not user:
-            return (
-                f"`turns` must hold numbers of turns that bear it out, from 1 to {len(self._turns)}: all its names, "
-                "numbers and dates, and most of its words"
-            )
-        return f"stream {number} takes only what its own user said, in turns {', '.join(own) or 'that are not shown'}"
-
-    def _is_rather_said_by_others(self, user: str, text: str) -> bool:
-        own = max((_share_in(turn, text) for turn in self._turns if turn.user == user), default=0.0)
-        others = (_share_in(turn, text) for turn in self._turns if turn.user and turn.user != user)
-        return max(others, default=0.0) > max(own, _MIN_SHARE)
+        if user:
+            wanted, shares = content_words(text), {True: 0.0, False: 0.0}
+            for turn in self._turns:
+                if turn.user and wanted:
+                    share = len(wanted & content_words(f"{turn.name} {turn.text}")) / len(wanted)
+                    shares[turn.user == user] = max(shares[turn.user == user], share)
+            if shares[False] > max(shares[True], _MIN_SHARE):  # it is rather said by others
+                return []
+        # It may not have what its turns do not have, and a memory has that its readers may not read.
+        own = self._evidence.compare(text, turns).found if turns else frozenset[str]()
+        foreign = self._background.find_foreign(place, text) if turns else ()
+        return [] if any(compare(text, [each]).found - own for each in foreign) else turns
 
 
 def _cut(text: str, max_words: int) -> str:
@@ -256,14 +354,6 @@ def _rank(proposal: Proposal, places: Mapping[str, int]) -> tuple[float, int]:
     telling = len(find_names(proposal.text)) + len(all_values(proposal.text))
     value = 4.0 * is_instruction(proposal.text) + 2.0 * bool(proposal.key) + min(telling, _MAX_TELLING_PARTS) / 2
     return value, max((places.get(source, -1) for source in proposal.sources), default=-1)
-
-
-def _find_items(answer: Any) -> list[Any]:
-    if isinstance(answer, dict):
-        answer = answer.get("memories", [answer] if "text" in answer else None)
-    if not isinstance(answer, list):
-        raise LlmError('the answer must be {"memories": [...]}, with an empty list if there is nothing to remember')
-    return list(map(_read_item, answer))
 
 
 def _read_item(item: Any) -> Any:
@@ -326,9 +416,3 @@ def _as_list(value: Any) -> list[Any]:
 def _pick(shown: Sequence[T], numbers: Iterable[int]) -> list[T]:
     """What was shown under these numbers, in the order shown; numbers that were not shown are passed over."""
     return [shown[number - 1] for number in sorted(set(numbers)) if 1 <= number <= len(shown)]
-
-
-def _share_in(turn: Turn, text: str) -> float:
-    """How much of a text's content words a turn has, its speaker's name among them."""
-    wanted = content_words(text)
-    return len(wanted & content_words(f"{turn.name} {turn.text}")) / len(wanted) if wanted else 0.0

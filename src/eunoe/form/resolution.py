@@ -132,11 +132,21 @@ class Resolver:
         # What was said to have changed is looked for among what is near to it.
         is_change = (proposal.label == _CHANGE or tells_change(proposal.text)) and not tells_past(proposal.text)
         replaced = [*proposal.replaces, *(similar if is_change else ())]
-        rivals = self._find_rivals(new, [*related, *self._open_atoms(replaced)], duplicate)
+        others = {record.id: record for record in [*related, *self._open_atoms(replaced)] if record != duplicate}
+        rivals = [
+            record
+            for record in others.values()
+            if not record.pinned and record_content(record) != new.identity and self._is_rival(record, new)
+        ]
         if duplicate:
             self._merge(new, duplicate, rivals, said)
         elif self.review == "all" or (self.review == "uncertain" and (proposal.is_doubtful or rivals)):
-            self._insert_in_review(new, rivals)
+            # What it is to close stays in force until it is kept.
+            waiting = new._replace(in_review=True, replaces=tuple(record.id for record in rivals))
+            insert_records(self.store, self.stream, [waiting], self.vectors)
+            self._written.append(new.id)
+            self._stored.append(new.id)
+            self._in_review += 1
         else:
             self._insert(new, rivals, said)
 
@@ -171,32 +181,24 @@ class Resolver:
         exact += [record for record in related if record_content(record) == new.identity]
         if exact:
             return exact[0]
-        for record in self._open_atoms([*similar, *self._find_waiting(), *self._written]):
+        # Recall, by which similar ones are found, leaves out those that wait for review.
+        query = ItemQuery(self.stream.id, open=True, in_review=True, order="newest", limit=_MAX_WAITING)
+        waiting = [record.id for record in self.store.select(query)]
+        for record in self._open_atoms([*similar, *waiting, *self._written]):
             keys = {memory_key(record.metadata), memory_key(new.metadata), ""}
-            cosine = similar.get(record.id) or self._compare_new(new.text, record.text)
+            cosine = similar.get(record.id, 0.0)
+            if not cosine:  # it was embedded in this step
+                vector, other = self.vectors.mean(new.text), self.vectors.mean(record.text)
+                cosine = 0.0 if vector is None or other is None else float(vector @ other)
             if record.kind == new.kind and len(keys) <= 2 and is_duplicate(new.text, record.text, cosine):
                 return record
         return None
 
-    def _find_waiting(self) -> list[str]:
-        """Ids of atoms that wait for review: recall, by which similar ones are found, leaves them out."""
-        query = ItemQuery(self.stream.id, open=True, in_review=True, order="newest", limit=_MAX_WAITING)
-        return [record.id for record in self.store.select(query)]
-
-    def _find_rivals(self, new: Record, others: Sequence[Record], duplicate: Record | None) -> list[Record]:
-        """Those that cannot be true beside it. Only `update` closes a pinned one."""
-        unpinned = {record.id: record for record in others if not record.pinned and record != duplicate}
-        return [
-            record
-            for record in unpinned.values()
-            if record_content(record) != new.identity and self._is_rival(record, new)
-        ]
-
     def _is_rival(self, old: Record, new: Record) -> bool:
         """Whether a new atom is about the same thing as an old one. A key or a number in an LLM's answer does not show
         that; a key that the rules found in both does."""
-        key = memory_key(new.metadata)
-        if key and key == memory_key(old.metadata) and {_author(old), _author(new)} == {EXTRACTIVE}:
+        key, authors = memory_key(new.metadata), {str(each.metadata.get(AUTHOR, "")) for each in (old, new)}
+        if key and key == memory_key(old.metadata) and authors == {EXTRACTIVE}:
             return True
         owner = self.stream.scope.get("user", "")
         names, others = (_named_people(record, normalize_name(owner)) for record in (old, new))
@@ -204,11 +206,6 @@ class Resolver:
             return False
         speakers = {name for turn in self.turns for name in (turn.name, turn.user)}
         return is_rival(old.text, new.text, key or memory_key(old.metadata), {*names, *others, *speakers, owner})
-
-    def _compare_new(self, text: str, other: str) -> float:
-        """The cosine of two texts that were embedded in this step; 0 if they were not."""
-        vector, other_vector = self.vectors.mean(text), self.vectors.mean(other)
-        return 0.0 if vector is None or other_vector is None else float(vector @ other_vector)
 
     def _open_atoms(self, ids: Sequence[str]) -> list[Record]:
         wanted = list(dict.fromkeys(ids))
@@ -230,14 +227,6 @@ class Resolver:
         for closed in (record.id for record in (*rivals, new) if record.id not in still_open):
             self._keep_remainder(closed)
 
-    def _insert_in_review(self, new: Record, rivals: Sequence[Record]) -> None:
-        """Let a new atom wait. What it is to close stays in force until it is kept."""
-        waiting = new._replace(in_review=True, replaces=tuple(record.id for record in rivals))
-        insert_records(self.store, self.stream, [waiting], self.vectors)
-        self._written.append(new.id)
-        self._stored.append(new.id)
-        self._in_review += 1
-
     def _keep_remainder(self, closed: str) -> None:
         if remainder := keep_remainder(self.store, self.stream, closed, self.vectors, self.now):
             self._stored.append(remainder)
@@ -258,10 +247,6 @@ class Resolver:
         self._written.append(known.id)
         self._merged += 1
         self._superseded += len(older)
-
-
-def _author(record: Record) -> str:
-    return str(record.metadata.get(AUTHOR, ""))
 
 
 def _named_people(record: Record, owner: str) -> set[str]:
@@ -304,7 +289,10 @@ def keep_atom(store: Store, stream: StreamState, record: Record, now: datetime) 
     if not record.in_review:
         return Receipt("duplicate", record.id, embedded=not record.pending)
     said = last_said(store, stream, record)
-    earlier, later = split_rivals(store, stream, record, _find_rivals(store, record), said)
+    replaced = store.select(ItemQuery(record.stream, ids=record.replaces, open=True)) if record.replaces else []
+    # Only `update` closes a pinned one.
+    rivals = [rival for rival in replaced if not rival.pinned]
+    earlier, later = split_rivals(store, stream, record, rivals, said)
     start = said[0] if earlier and record.valid_from is None else record.valid_from
     version = store.advance(stream.id).version
     kept = record._replace(in_review=False, replaces=(), valid_from=start, version=version)
@@ -328,31 +316,17 @@ def put_back(store: Store, stream: StreamState, record: Record, now: datetime) -
     if store.load(Absorption, stream=stream.id, id=record.id):
         raise ConflictError(f"{record.id} is part of the summary: go back to an earlier revision first, or forget it")
     closed = [version.id for version in all_versions(store, stream, record) if version.superseded_by == record.id]
-    _archive_remainders(store, stream, record, closed, now)
+    # What was kept of these is put away.
+    groups = {(id, record.id) for id in closed}
+    query = ItemQuery(stream.id, kinds=ATOM_KINDS, supported=True, open=True)
+    remainders = [each for each in store.select(query) if not groups.isdisjoint(each.supports)] if groups else []
+    if remainders:
+        archive(store, stream, remainders, now)
     version = store.advance(stream.id).version
     store.update([each._replace(version=version) for each in bridge_gaps(store, stream, [record])])
     waiting = record._replace(in_review=True, replaces=tuple(closed), supersedes="", version=version)
     store.update([waiting])
     return stored_receipt(waiting)
-
-
-def _archive_remainders(
-    store: Store, stream: StreamState, record: Record, closed: Sequence[str], now: datetime
-) -> None:
-    """Put away what was kept of the atoms that were closed."""
-    groups = {(id, record.id) for id in closed}
-    query = ItemQuery(stream.id, kinds=ATOM_KINDS, supported=True, open=True)
-    found = [each for each in store.select(query) if not groups.isdisjoint(each.supports)] if groups else []
-    if found:
-        archive(store, stream, found, now)
-
-
-def _find_rivals(store: Store, record: Record) -> list[Record]:
-    """What it is to close and is still open. Only `update` closes a pinned one."""
-    if not record.replaces:
-        return []
-    found = store.select(ItemQuery(record.stream, ids=record.replaces, open=True))
-    return [rival for rival in found if not rival.pinned]
 
 
 def _check_open_atom(record: Record) -> None:

@@ -9,7 +9,7 @@ younger stays. Pinned atoms are never archived, nor are observations that wait t
 pinned count among the best, the waiting do not. Messages and what is in review are never touched.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from math import log2
@@ -52,6 +52,7 @@ def apply_retention(
     store: Store, access: AccessLog, scope: Scope, policy: Mapping[str, Any], dry_run: bool
 ) -> RetentionReport:
     """Archive what the policy does not keep; a dry run only tells."""
+    Settings(owner=tuple(scope)).changed(**policy)  # refuses what is no policy, be there a stream or not
     access.save()
     with store.reading():
         report = _apply(store, scope, policy, dry_run=True)
@@ -62,54 +63,36 @@ def apply_retention(
 
 
 def _apply(store: Store, scope: Scope, policy: Mapping[str, Any], dry_run: bool) -> RetentionReport:
-    if not scope.within:
-        return _apply_alone(store, store.stream(scope), scope, policy, dry_run)
-    reports = [_apply_alone(store, stream, stream.scope, policy, dry_run) for stream in store.streams_within(scope)]
+    streams = store.streams_within(scope) if scope.within else filter(None, [store.stream(scope)])
+    reports = [_apply_alone(store, stream, policy, dry_run) for stream in streams]
     archived = tuple(pair for report in reports for pair in report.archived)
     return RetentionReport(archived, sum(report.kept for report in reports), dry_run)
 
 
-def _apply_alone(
-    store: Store, stream: StreamState | None, scope: Scope, policy: Mapping[str, Any], dry_run: bool
-) -> RetentionReport:
-    own = SettingsReader(store).of(scope)
-    settings = (own.settings if own else Settings(owner=tuple(scope), consolidation_prompt="")).changed(**policy)
-    if stream is None:
-        return RetentionReport(dry_run=dry_run)
+def _apply_alone(store: Store, stream: StreamState, policy: Mapping[str, Any], dry_run: bool) -> RetentionReport:
+    own = SettingsReader(store).of(stream.scope)
+    settings = own.settings if own else Settings(owner=tuple(stream.scope), consolidation_prompt="")
+    settings = settings.changed(**policy)
     query = ItemQuery(stream.id, kinds=ATOM_KINDS, open=True, reviewed=True)
     if not has_policy(settings):
         return RetentionReport(kept=store.count(query), dry_run=dry_run)
     records, moment = list(all_items(store, query)), utc_now()
     # Observations that a summary is still to absorb stay. Where no summary is written, none wait.
-    waiting = unabsorbed(store, stream.id) if settings.consolidation_prompt else []
-    reasons = _find_reasons(store, records, {record.seq for record in waiting}, settings, moment)
+    waiting = {each.seq for each in unabsorbed(store, stream.id)} if settings.consolidation_prompt else set[int]()
+    candidates = [record for record in records if record.seq not in waiting]
+    unpinned = [record for record in candidates if not record.pinned]
+    counts = {count.seq: count for count in store.load(AccessCount, seq=[record.seq for record in unpinned])}
+    worths = [worth_of(record, counts.get(record.seq), moment) for record in unpinned]
+    reasons = {worth.record.seq: reason for worth in worths if (reason := _reason_by_age(worth, settings))}
+    # Pinned ones count among the best, those that wait do not.
+    excess = len(candidates) - len(reasons) - settings.keep_best if settings.keep_best else 0
+    left = sorted((worth.worth, worth.record.seq) for worth in worths if worth.record.seq not in reasons)
+    reasons |= {seq: f"worth less than the best {settings.keep_best}" for _, seq in left[: max(excess, 0)]}
     archived = [record for record in records if record.seq in reasons]
     if archived and not dry_run:
         archive(store, stream, archived, moment)
     pairs = tuple((record.id, reasons[record.seq]) for record in archived)
     return RetentionReport(pairs, len(records) - len(archived), dry_run)
-
-
-def _find_reasons(
-    store: Store, records: Sequence[Record], waiting: Set[int], settings: Settings, moment: datetime
-) -> dict[int, str]:
-    """Why each atom goes that does, by its number. Pinned ones stay, and count among the best; those that wait stay
-    as well, and do not count."""
-    candidates = [record for record in records if record.seq not in waiting]
-    worths = _weigh(store, [record for record in candidates if not record.pinned], moment)
-    reasons = {worth.record.seq: reason for worth in worths if (reason := _reason_by_age(worth, settings))}
-    excess = len(candidates) - len(reasons) - settings.keep_best if settings.keep_best else 0
-    left = [worth for worth in worths if worth.record.seq not in reasons]
-    for worth in left[: max(excess, 0)]:
-        reasons[worth.record.seq] = f"worth less than the best {settings.keep_best}"
-    return reasons
-
-
-def _weigh(store: Store, records: Sequence[Record], moment: datetime) -> list[AtomWorth]:
-    """Those that are worth the least first."""
-    counts = {count.seq: count for count in store.load(AccessCount, seq=[record.seq for record in records])}
-    worths = (worth_of(record, counts.get(record.seq), moment) for record in records)
-    return sorted(worths, key=lambda worth: (worth.worth, worth.record.seq))
 
 
 def worth_of(record: Record, access: AccessCount | None, moment: datetime) -> AtomWorth:

@@ -4,9 +4,8 @@ The memory key of a statement is what it is about, if that has one value at a ti
 the place of the earlier one. The forms of statements, by which they get their labels, are in `patterns/labels.toml`.
 """
 
-import re
 from collections.abc import Container
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import islice
 from math import exp, inf
 from typing import Final, NamedTuple
@@ -34,6 +33,19 @@ _TERSENESS: Final = 0.3
 _QUESTION_ENDS: Final = ("?", "？", "؟", "か。", "吗。", "吗", "呢")  # noqa: RUF001
 _PATTERNS: Final = PatternFile("statements")
 _LABELS: Final = PatternFile("labels")
+_KEYS: Final = PatternFile("memory_keys")
+_MAX_KEY_WORDS: Final = 16
+"""A sentence with more words says more than one thing."""
+_VALUES: Final = PatternFile("sentence_values")
+_PLAIN_VALUE: Final = 0.5
+"""What a sentence is worth that is no statement, as in summaries by rule."""
+_PAST_LOSS: Final = 1.0
+"""What a plan loses when its day is over."""
+_MAX_SENTENCES: Final = 20
+"""What a longer text says first tells what it is worth."""
+_SHARING: Final = PatternFile("sharing")
+_GERMAN: Final = LANGUAGES.index("german")
+"""Where every noun has a capital."""
 
 
 class Statement(NamedTuple):
@@ -60,14 +72,20 @@ def read_statement(sentence: str, is_answer: bool = False) -> Statement | None:
         return None
     plain = _PATTERNS.quotation.sub(" ", _simplify(sentence))
     size = word_count(plain)
-    if not 2 <= size <= _MAX_WORDS or is_question(sentence) or _is_code(sentence) or _is_small_talk(plain):
+    if not 2 <= size <= _MAX_WORDS or is_question(sentence) or _is_code(sentence):
+        return None
+    starts = (_PATTERNS.small_talk, _PATTERNS.weariness, _PATTERNS.reported_speech)
+    parts = (_PATTERNS.secret, _PATTERNS.supposition)
+    if any(start.match(plain) for start in starts) or any(part.search(plain) for part in parts):
         return None
     label, weight = _find_label(plain)
     if not label:
         label, weight = "state", 0.65 if size > 4 else 0.2
     if size < 3 and label not in _TERSE_LABELS:
         return None
-    score = _score(sentence, plain, size, label, weight) + (_ANSWER_BONUS if is_answer else 0.0)
+    score = weight + _specifics(sentence, plain, size) - (0.0 if label == "instruction" else _doubts(plain))
+    score += _TERSENESS if label in _TERSE_LABELS and size < 4 else 0.0
+    score += _ANSWER_BONUS if is_answer else 0.0
     return Statement(sentence, label, round(score, 3)) if score > 0 else None
 
 
@@ -144,21 +162,10 @@ def _simplify(sentence: str) -> str:
     return _PATTERNS.leading_filler.sub("", _PATTERNS.leading_filler.sub("", lowered))
 
 
-def _is_small_talk(plain: str) -> bool:
-    starts = (_PATTERNS.small_talk, _PATTERNS.weariness, _PATTERNS.reported_speech)
-    parts = (_PATTERNS.secret, _PATTERNS.supposition)
-    return any(start.match(plain) for start in starts) or any(part.search(plain) for part in parts)
-
-
 def _is_code(sentence: str) -> bool:
     if len(_PATTERNS.symbol.findall(sentence)) > 0.4 * len(sentence):
         return True
     return bool(_PATTERNS.code.search(sentence) or _PATTERNS.log_line.match(sentence))
-
-
-def _score(sentence: str, plain: str, size: int, label: str, weight: float) -> float:
-    score = weight + _specifics(sentence, plain, size) - (0.0 if label == "instruction" else _doubts(plain))
-    return score + (_TERSENESS if label in _TERSE_LABELS and size < 4 else 0.0)
 
 
 def _specifics(sentence: str, plain: str, size: int) -> float:
@@ -182,11 +189,6 @@ def _doubts(plain: str) -> float:
     return score + 0.4 * bool(_PATTERNS.mood.search(plain))
 
 
-_MAX_KEY_WORDS: Final = 16
-"""A sentence with more words says more than one thing."""
-_KEYS: Final = PatternFile("memory_keys")
-
-
 def find_memory_key(speaker: str, sentence: str, question: str = "") -> str:
     """Return the key of a statement, such as `anna/home`; "" if it has none. `question` is what it answers.
 
@@ -199,8 +201,8 @@ def find_memory_key(speaker: str, sentence: str, question: str = "") -> str:
     if len(text) > _MAX_CHARACTERS or _KEYS.unsure.search(text):
         return ""
     who, attribute = ("", _answered_attribute(text, question)) if question else _stated_attribute(text)
-    owner = _key_name(speaker) if attribute else ""
-    return f"{_key_name(who) if who else owner}/{attribute}" if owner else ""
+    owner, named = (" ".join(fold(name).replace("/", " ").split()) for name in (speaker, who or speaker))
+    return f"{named}/{attribute}" if attribute and owner else ""
 
 
 def split_clauses(sentence: str) -> list[str]:
@@ -208,18 +210,12 @@ def split_clauses(sentence: str) -> list[str]:
     return [part for part in _KEYS.clause_break.split(sentence) if part.strip()]
 
 
-def _key_name(name: str) -> str:
-    return " ".join(fold(name).replace("/", " ").split())
-
-
 def _answered_attribute(text: str, question: str) -> str:
     if _says_more(text) or _KEYS.no_answer.match(text):
         return ""
     plain = question.replace("’", "'")
-    for row in _KEYS.tables["questions"]:
-        if match := row.pattern.search(plain):
-            return row.name.format(*map(fold, match.groups()))
-    return ""
+    matches = ((row.name, row.pattern.search(plain)) for row in _KEYS.tables["questions"])
+    return next((name.format(*map(fold, match.groups())) for name, match in matches if match), "")
 
 
 def _stated_attribute(text: str) -> tuple[str, str]:
@@ -228,15 +224,33 @@ def _stated_attribute(text: str) -> tuple[str, str]:
         return (relative["who"], "age") if relative["who"] else ("", f"{fold(relative['kin'])}'s age")
     if _KEYS.answer_language.fullmatch(text):
         return "", "language of answers"
-    attitude = _attitude(text)
-    if attitude or _says_more(text):
-        return "", attitude
+    for row in _KEYS.tables["attitudes"]:  # one attribute for the thing, whether it is liked, taken or borne, or not
+        if match := row.pattern.fullmatch(text):
+            thing = _KEYS.article.sub("", fold(match[match.lastgroup or "what"])).split()
+            if thing and thing[0] not in _KEYS.words["not_things"]:
+                return "", f"{row.name} {' '.join(map(_singular, thing))}"
+            break
+    if _says_more(text):
+        return "", ""
     if birthday := _KEYS.birthday.search(text):
         return birthday["who"], "birthday"
     for row in _KEYS.tables["others"]:
         if other := row.pattern.match(text):
             return other["who"], row.name
-    return "", _own_attribute(text)
+    for row in _KEYS.tables["attributes"]:
+        if row.pattern.search(text):
+            return "", row.name
+    for row in _KEYS.tables["named"]:
+        if match := row.pattern.search(text):
+            words = fold(match["what"]).split()
+            if row.name == "favourite":
+                name = f"favourite {fold(match['what'])}"
+            else:  # the words after "my", with one spelling for what means the same
+                words = words[1:] if words[0] in _KEYS.words["dropped"] and len(words) > 1 else words
+                name = " ".join(map(_synonym, words))
+            name = _synonym(name)
+            return "", name if _has_one_value(name, match["value"]) else ""
+    return "", ""
 
 
 def _says_more(text: str) -> bool:
@@ -244,38 +258,8 @@ def _says_more(text: str) -> bool:
     return text.count(" ") >= _MAX_KEY_WORDS or bool(_KEYS.second_statement.search(_KEYS.first_words.sub("", text)))
 
 
-def _attitude(text: str) -> str:
-    """What somebody likes, takes or is allergic to: one attribute for the thing, whether they do or not."""
-    for row in _KEYS.tables["attitudes"]:
-        if match := row.pattern.fullmatch(text):
-            thing = _KEYS.article.sub("", fold(match[match.lastgroup or "what"])).split()
-            if not thing or thing[0] in _KEYS.words["not_things"]:
-                return ""
-            return f"{row.name} {' '.join(map(_singular, thing))}"
-    return ""
-
-
 def _singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
-
-
-def _own_attribute(text: str) -> str:
-    for row in _KEYS.tables["attributes"]:
-        if row.pattern.search(text):
-            return row.name
-    for row in _KEYS.tables["named"]:
-        if match := row.pattern.search(text):
-            name = f"favourite {fold(match['what'])}" if row.name == "favourite" else _spell_alike(match["what"])
-            return _synonym(name) if _has_one_value(name, match["value"]) else ""
-    return ""
-
-
-def _spell_alike(what: str) -> str:
-    """The words after "my", with one spelling for what means the same."""
-    words = fold(what).split()
-    if words[0] in _KEYS.words["dropped"] and len(words) > 1:
-        words = words[1:]
-    return " ".join(map(_synonym, words))
 
 
 def _synonym(name: str) -> str:
@@ -287,27 +271,15 @@ def _has_one_value(attribute: str, value: str) -> bool:
     words = attribute.split()
     if words[0] in _KEYS.words["single_value"]:
         return not _KEYS.no_value.match(value)
-    form = _value_forms().get(" ".join(words[-2:])) or _value_forms().get(words[-1])
+    forms = {row.name: row.pattern for row in _KEYS.tables["values"]}
+    form = forms.get(" ".join(words[-2:])) or forms.get(words[-1])
     return bool(form and form.match(value))
-
-
-@cache
-def _value_forms() -> dict[str, re.Pattern[str]]:
-    return {row.name: row.pattern for row in _KEYS.tables["values"]}
-
-
-_VALUES: Final = PatternFile("sentence_values")
-_PLAIN_VALUE: Final = 0.5
-"""What a sentence is worth that is no statement, as in summaries by rule."""
-_PAST_LOSS: Final = 1.0
-"""What a plan loses when its day is over."""
-_MAX_SENTENCES: Final = 20
-"""What a longer text says first tells what it is worth."""
 
 
 @lru_cache(maxsize=4096)
 def sentence_value(text: str) -> float:
-    """The value of a memory or of a line of a summary; infinite for a standing instruction.
+    """The value of a memory or of a line of a summary to an agent that has room for only some; infinite for a standing
+    instruction.
 
     >>> sentence_value("2024-05-07: anna: Always answer me in German.")
     inf
@@ -321,32 +293,25 @@ def sentence_value(text: str) -> float:
     return max(values, default=_PLAIN_VALUE) - (_PAST_LOSS if line and line["past"] else 0.0)
 
 
-_GERMAN: Final = LANGUAGES.index("german")
-"""Where every noun has a capital."""
-_SHARING: Final = PatternFile("sharing")
-
-
 def is_shareable(sentence: str, subject: Container[str] = ()) -> bool:
-    """Whether a sentence may be shared with every user; in doubt it may not.
+    """Whether a sentence may be shared with every user: it is of things, not of people, and without a secret, an
+    address or an order. In doubt it may not.
 
     The first word may be a name, unless its stem or the next one's belongs to the subject.
     """
     if is_private(sentence) or is_secret(sentence) or is_instruction(sentence):
         return False
     lowered = " ".join(sentence.lower().replace("’", "'").split())
-    kept_back = (_SHARING.contact, _SHARING.confidence, _SHARING.order)
-    return not any(pattern.search(lowered) for pattern in kept_back) and not _names_somebody(sentence, subject)
-
-
-def _names_somebody(sentence: str, subject: Container[str]) -> bool:
+    if any(pattern.search(lowered) for pattern in (_SHARING.contact, _SHARING.confidence, _SHARING.order)):
+        return False
     spoken = detect_language(sentence)
     pairs = _SHARING.first_of_two_names.findall(sentence)
     if _SHARING.title.search(sentence) or any(not is_stop_word(fold(word), spoken) for word in pairs):
-        return True
+        return False
     first = _SHARING.acting_first_word.match(sentence)
     is_named = first is not None and not is_stop_word(fold(first[1]), spoken)
     if first and is_named and not any(stem(fold(word)) in subject for word in first.groups("")):
-        return True
+        return False
     if spoken == _GERMAN:
-        return bool(_SHARING.acting_german_name.search(sentence))
-    return any(not _SHARING.harmless_capital.fullmatch(word) for word in _SHARING.capitalized.findall(sentence))
+        return not _SHARING.acting_german_name.search(sentence)
+    return all(_SHARING.harmless_capital.fullmatch(word) for word in _SHARING.capitalized.findall(sentence))

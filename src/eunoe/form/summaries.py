@@ -5,15 +5,17 @@ evidence: an observation is absorbed if the text bears it out, or if the model n
 why. The rest waits.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final, NamedTuple
 
+from eunoe.errors import EunoeError, LlmError
 from eunoe.form.claims import Said, find_doubt, split_clauses, without_speaker
-from eunoe.form.data_files import load_prompt
+from eunoe.form.data_files import PatternFile, load_prompt
 from eunoe.form.evidence import (
     Source,
     compare,
@@ -25,12 +27,13 @@ from eunoe.form.evidence import (
 )
 from eunoe.form.likeness import is_duplicate, is_rival, key_words, says_more
 from eunoe.form.statements import find_memory_key, is_instruction, read_statement
-from eunoe.form.summary_answer import PATTERNS, is_object, read_object
+from eunoe.llm.contract import Llm, Prompt
 from eunoe.model.arguments import INSTRUCTION, KEPT_KINDS
 from eunoe.model.atom import AUTHOR, EXTRACTIVE, MEMORY_KEY, Atom
 from eunoe.records.identity import memory_key
 from eunoe.text.dates import is_day_over
-from eunoe.text.normalize import SPACELESS, fold
+from eunoe.text.languages import LANGUAGES
+from eunoe.text.normalize import SPACELESS, fold, replace_surrogates
 from eunoe.text.sentences import (
     HEADINGS,
     PAST,
@@ -45,6 +48,16 @@ from eunoe.text.sentences import (
     word_count,
     write_summary,
 )
+
+PATTERNS: Final = PatternFile("summaries", languages="|".join(LANGUAGES))
+_THOUGHT: Final = re.compile(r"<think>.*?</think>", re.DOTALL)
+_FENCE: Final = re.compile(r"```\w*\n(.*)\n```", re.DOTALL)
+_OBJECT_START: Final = re.compile(r'\{\s*"[^"]*"\s*:')
+_NUMBER: Final = re.compile(r"\d{1,6}")
+_WORD: Final = re.compile(r"\w+")
+_MAX_LAYERS: Final = 3
+"""How often something is taken off: a polite start, a code fence, a heading."""
+
 
 _SPEAKER: Final = re.compile(r"(?P<name>[^\s:][^:.!?\n]{0,60}): (?P<words>.+)", re.DOTALL)
 _QUESTION: Final = re.compile(r" \(asked: (?P<question>(?:(?! \(asked: ).)+)\)$")
@@ -64,6 +77,42 @@ _PAST_LOSS: Final = 10.0
 """More than any statement is worth: instructions go last where room is short, and what is past goes first."""
 _LIST_MARKS: Final = re.compile(r"^(?:- )+")
 _LABELS: Final = {heading: label for label, heading in HEADINGS.items()}
+
+_MIN_COMPARED_WORDS: Final = 40
+"""From so many words on a summary may not shrink to less than half, lose what it says, or go round in circles."""
+_MIN_COVERED_SHARE: Final = 0.3
+"""Share of an answer's content that the old summary and the observations must have. Free paraphrases in a dozen
+languages have 0.38 and more of it, texts about something else 0.19 and less."""
+_MIN_KEPT_SHARE: Final = 1 / 3
+"""Share of what the old summary says that the new one must still say."""
+_MAX_REPETITION: Final = 10
+"""An answer with more than so many words for each different one goes round in circles."""
+_MAX_CHARACTERS_PER_WORD: Final = 20
+"""Three times the length of a word with its blank in the languages with the longest ones."""
+_MAX_WORD_CHARACTERS: Final = 200
+"""Longer than any word, and than most addresses of pages."""
+_MAX_EXCESS: Final = 10
+"""An answer of so many times the words that were asked for is not cut but refused."""
+_MIN_TRANSLATED_SHARE: Final = 0.25
+"""Words that a translation must have for each word that is translated; the terse have half."""
+_MIN_ECHO_CHARACTERS: Final = 40
+_MIN_CODE_CHARACTERS: Final = 4
+"""Shorter numbers are written in many ways, and counted by whoever writes."""
+_CODE: Final = re.compile(r"[^\W_]+")
+_DIGIT_GROUP: Final = re.compile(r"(?<=\d)[,.'\u00a0\u202f ](?=\d{3}(?!\d))")
+_SPACELESS: Final = re.compile(rf"[{SPACELESS}]")
+
+UNUSABLE_SUMMARY = "no summary that can be used"
+"""What every error says after an LLM answered in vain."""
+_MAX_ANSWERS = 2
+_MAX_ANSWER_TOKENS = 8000
+
+_MIN_KEY_SHARE: Final = 0.75
+"""Share of an observation's key words that a text must have to say it: all of three, all but one of four."""
+_MIN_SENTENCE_SHARE: Final = 0.5
+"""The same of a sentence of a summary, which may be put into other words, and of a clause that bears on a statement."""
+_MAX_SIZE: Final = 6
+"""What is told in so few words is told by one observation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +201,9 @@ def _entry(text: str, date: str = "", *, is_past: bool = False, line: int = 0, k
     said, asked = (said[: question.start()], question["question"]) if question else (said, "")
     statements = [statement for statement in map(read_statement, split_sentences(said)) if statement]
     keys = () if _UNTIL.search(text) else tuple(filter(None, (key, find_memory_key(name or _NOBODY, said, asked))))
-    if not statements:
-        return _Entry(text, date, is_past, line, keys)
-    best = max(statements, key=lambda statement: statement.score)
-    return _Entry(text, date, is_past, line, keys, value=best.score, is_plan=best.label == "plan")
+    best = max(statements, key=lambda statement: statement.score, default=None)
+    value, label = (best.score, best.label) if best else (_PLAIN_VALUE, "")
+    return _Entry(text, date, is_past, line, keys, value=value, is_plan=label == "plan")
 
 
 def _split_speaker(text: str) -> tuple[str, str]:
@@ -175,23 +223,21 @@ def _classify(entry: _Entry, label: str = "", people: Sequence[str] = ()) -> _En
 
 def _write(entries: list[_Entry], max_words: int, now: datetime) -> str:
     ordered = sorted(entries, key=lambda entry: entry.date)  # those without a date come first
-    kept = _drop_duplicates(_drop_replaced(ordered))
-    over = [entry.is_past or (entry.is_plan and is_day_over(entry.text, entry.date, now)) for entry in kept]
-    return _fit([replace(entry, is_past=is_past) for entry, is_past in zip(kept, over, strict=True)], max_words)
-
-
-def _drop_replaced(entries: list[_Entry]) -> list[_Entry]:
-    """Without those that a later one takes the place of. What says something else besides is kept as past, if it has a
-    date to say so by."""
-    latest = {key: entry for entry in entries for key in (*entry.keys, entry.llm_key) if key}
-    kept: list[_Entry] = []
-    for entry in entries:
+    latest = {key: entry for entry in ordered for key in (*entry.keys, entry.llm_key) if key}
+    holding: list[_Entry] = []
+    for entry in ordered:
         later = _find_later(entry, latest)
         if later is None:
-            kept.append(entry)
+            holding.append(entry)
+        # What says something else besides is kept as past, if it has a date to say so by.
         elif entry.date and says_more(entry.text, later.text):
-            kept.append(replace(entry, is_past=True))
-    return kept
+            holding.append(replace(entry, is_past=True))
+    kept: list[_Entry] = []  # each thing once, as it was said last
+    for entry in reversed(holding):
+        if not any(is_duplicate(entry.text, other.text) for other in kept[-_MAX_COMPARED_ENTRIES:]):
+            is_over = entry.is_past or (entry.is_plan and is_day_over(entry.text, entry.date, now))
+            kept.append(replace(entry, is_past=is_over))
+    return _fit(kept[::-1], max_words)
 
 
 def _find_later(entry: _Entry, latest: Mapping[str, _Entry]) -> _Entry | None:
@@ -201,21 +247,6 @@ def _find_later(entry: _Entry, latest: Mapping[str, _Entry]) -> _Entry | None:
             return latest[key]
     rival = latest.get(entry.llm_key, entry)
     return rival if rival is not entry and is_rival(entry.text, rival.text, entry.llm_key) else None
-
-
-def _drop_duplicates(entries: list[_Entry]) -> list[_Entry]:
-    """Each thing once, as it was said last."""
-    kept: list[_Entry] = []
-    for entry in reversed(entries):
-        if not any(is_duplicate(entry.text, other.text) for other in kept[-_MAX_COMPARED_ENTRIES:]):
-            kept.append(entry)
-    return kept[::-1]
-
-
-def is_past_plan(atom: Atom, now: datetime) -> bool:
-    """Return whether an atom names a day that was to come when it was said and is over."""
-    said = atom.time or atom.recorded
-    return said is not None and is_day_over(atom.text, f"{said.astimezone(UTC):%Y-%m-%d}", now)
 
 
 def _fit(entries: list[_Entry], max_words: int) -> str:
@@ -238,31 +269,6 @@ def _fit(entries: list[_Entry], max_words: int) -> str:
     return "".join(cut_to_words(str(entry.summary_line).removeprefix("- "), max_words) for entry in kept)
 
 
-_MIN_COMPARED_WORDS: Final = 40
-"""From so many words on a summary may not shrink to less than half, lose what it says, or go round in circles."""
-_MIN_COVERED_SHARE: Final = 0.3
-"""Share of an answer's content that the old summary and the observations must have. Free paraphrases in a dozen
-languages have 0.38 and more of it, texts about something else 0.19 and less."""
-_MIN_KEPT_SHARE: Final = 1 / 3
-"""Share of what the old summary says that the new one must still say."""
-_MAX_REPETITION: Final = 10
-"""An answer with more than so many words for each different one goes round in circles."""
-_MAX_CHARACTERS_PER_WORD: Final = 20
-"""Three times the length of a word with its blank in the languages with the longest ones."""
-_MAX_WORD_CHARACTERS: Final = 200
-"""Longer than any word, and than most addresses of pages."""
-_MAX_EXCESS: Final = 10
-"""An answer of so many times the words that were asked for is not cut but refused."""
-_MIN_TRANSLATED_SHARE: Final = 0.25
-"""Words that a translation must have for each word that is translated; the terse have half."""
-_MIN_ECHO_CHARACTERS: Final = 40
-_MIN_CODE_CHARACTERS: Final = 4
-"""Shorter numbers are written in many ways, and counted by whoever writes."""
-_CODE: Final = re.compile(r"[^\W_]+")
-_DIGIT_GROUP: Final = re.compile(r"(?<=\d)[,.'\u00a0\u202f ](?=\d{3}(?!\d))")
-_SPACELESS: Final = re.compile(rf"[{SPACELESS}]")
-
-
 @dataclass(frozen=True, slots=True)
 class SummaryTask:
     """What a summary is to be written from."""
@@ -283,116 +289,70 @@ class SummaryTask:
         return [self.summary, *(f"{format_time(atom)} {atom.text}" for atom in (*self.observations, *self.untrue))]
 
 
-def find_fault(text: str, task: SummaryTask) -> str:
-    """Say why an answer is not taken, in words that repeat none of it; "" if it is."""
-    return (
-        _find_no_text(text)
-        or _find_excess(text, task)
-        or _find_echo(text, task)
-        or _find_repetition(text)
-        or _find_shrinking(text, task)
-        or _find_unsupported_words(text, task)
-        or _find_unsupported_codes(text, task)
-        or _find_loss(text, task)
-    )
-
-
 def format_time(atom: Atom) -> str:
     moment = atom.time or atom.recorded
     return f"{moment:%Y-%m-%d %H:%M}" if moment else ""
 
 
-def _find_no_text(text: str) -> str:
+def find_fault(text: str, task: SummaryTask) -> str:
+    """Say why an answer is not taken, in words that repeat none of it; "" if it is."""
+    return next(_find_faults(text, task), "")
+
+
+def _find_faults(text: str, task: SummaryTask) -> Iterator[str]:
     if not any(map(str.isalnum, text)):
-        return "it was empty"
+        yield "it was empty"
+        return
     if PATTERNS.refusal.match(text):
-        return "it was a refusal and no summary"
-    if is_object(text) and read_object(text) is None:
-        return "it was JSON that breaks off; write the text of the summary alone"
-    return ""
-
-
-def _find_excess(text: str, task: SummaryTask) -> str:
-    size = word_count(text)
+        yield "it was a refusal and no summary"
+    if _OBJECT_START.match(text) and read_object(text) is None:
+        yield "it was JSON that breaks off; write the text of the summary alone"
+    size, before, known = word_count(text), word_count(task.summary), " ".join(task.sources)
     if size > _MAX_EXCESS * task.max_words:
-        return f"it had {size} words; the limit is {task.max_words}"
+        yield f"it had {size} words; the limit is {task.max_words}"
     if len(text) > _MAX_CHARACTERS_PER_WORD * max(size, task.max_words):
-        return f"it had {len(text)} characters for {size} words"
-    known = " ".join(task.sources)
+        yield f"it had {len(text)} characters for {size} words"
     longest = max((word for word in text.split() if not _SPACELESS.search(word)), key=len, default="")
-    is_odd = len(longest) > _MAX_WORD_CHARACTERS and longest not in known
-    return f"it had a word of {len(longest)} characters" if is_odd else ""
-
-
-def _find_echo(text: str, task: SummaryTask) -> str:
-    plain, known = (" ".join(part.split()) for part in (text, " ".join(task.sources)))
-    asked = load_prompt("summary").system.splitlines()
-    lines = [line.removeprefix("- ").strip() for line in asked if len(line) > _MIN_ECHO_CHARACTERS]
-    is_echo = any(line in plain and line not in known for line in lines) or "word_limit" in (read_object(text) or ())
-    return "it repeated the question; write the summary itself" if is_echo else ""
-
-
-def _find_repetition(text: str) -> str:
-    size, different = word_count(text), len(content_words(text))
-    if size < _MIN_COMPARED_WORDS or _MAX_REPETITION * different >= size:
-        return ""
-    return f"it repeated the same words over and over, {different} in a text of {size}"
-
-
-def _find_shrinking(text: str, task: SummaryTask) -> str:
-    before = word_count(task.summary)
+    if len(longest) > _MAX_WORD_CHARACTERS and longest not in known:
+        yield f"it had a word of {len(longest)} characters"
+    plain, plainly_known = (" ".join(part.split()) for part in (text, known))
+    asked = (line for line in load_prompt("summary").system.splitlines() if len(line) > _MIN_ECHO_CHARACTERS)
+    lines = [line.removeprefix("- ").strip() for line in asked]
+    if any(line in plain and line not in plainly_known for line in lines) or "word_limit" in (read_object(text) or ()):
+        yield "it repeated the question; write the summary itself"
+    different = len(content_words(text))
+    if size >= _MIN_COMPARED_WORDS and _MAX_REPETITION * different < size:
+        yield f"it repeated the same words over and over, {different} in a text of {size}"
     # What is no longer true may go, in whatever words the summary has it.
     still_true = before - 2 * sum(word_count(atom.text) for atom in task.untrue)
-    if before < _MIN_COMPARED_WORDS or 2 * word_count(text) >= min(still_true, task.max_words):
-        return ""
-    return f"it had {word_count(text)} words where the summary had {before}: keep what still holds"
-
-
-def _find_unsupported_words(text: str, task: SummaryTask) -> str:
-    if is_translated(text, " ".join(task.sources), task):
+    if before >= _MIN_COMPARED_WORDS and 2 * size < min(still_true, task.max_words):
+        yield f"it had {size} words where the summary had {before}: keep what still holds"
+    if is_translated(text, known, task):
         needed = _MIN_TRANSLATED_SHARE * min(task.max_words, sum(word_count(atom.text) for atom in task.observations))
-        return "" if word_count(text) >= needed else "it was shorter than a translation can be"
-    share = covered_share(text, task.sources)
-    if share >= _MIN_COVERED_SHARE:
-        return ""
-    return f"of its words only {share:.0%} are in the summary and the observations: keep to them and to their language"
-
-
-def _find_unsupported_codes(text: str, task: SummaryTask) -> str:
-    """A number or code that stands in nothing the model was shown comes from elsewhere, perhaps from another scope."""
-    known = _bare_digits(" ".join(task.sources).casefold())
-    codes = [code for code in _CODE.findall(_bare_digits(text.casefold())) if len(code) >= _MIN_CODE_CHARACTERS]
-    unknown = sum(code not in known for code in codes if any(map(str.isdigit, code)))
-    return f"{unknown} of its numbers or codes are not in the summary and the observations" if unknown else ""
-
-
-def _bare_digits(text: str) -> str:
-    """The text without what divides the digits of a number, as in 1,000 and 1 000."""
-    return _DIGIT_GROUP.sub("", text)
-
-
-def _find_loss(text: str, task: SummaryTask) -> str:
-    before = word_count(task.summary)
-    if before < _MIN_COMPARED_WORDS or is_translated(text, task.summary, task):
-        return ""
-    # Under a limit that is lower than what there was, less can be kept.
-    needed = _MIN_KEPT_SHARE * min(1.0, task.max_words / before)
-    share = kept_share(task.summary, [atom.text for atom in task.untrue], text)
-    return f"it kept only {share:.0%} of what the summary says: keep what still holds" if share < needed else ""
+        if size < needed:
+            yield "it was shorter than a translation can be"
+    elif (share := covered_share(text, task.sources)) < _MIN_COVERED_SHARE:
+        yield (
+            f"of its words only {share:.0%} are in the summary and the observations: keep to them and to their language"
+        )
+    # A number or code that stands in nothing the model was shown comes from elsewhere, perhaps from another scope. What
+    # divides the digits of a number, as in 1,000 and 1 000, tells nothing.
+    codes = [code for code in _CODE.findall(_DIGIT_GROUP.sub("", text.casefold())) if len(code) >= _MIN_CODE_CHARACTERS]
+    shown = _DIGIT_GROUP.sub("", known.casefold())
+    if unknown := sum(code not in shown for code in codes if any(map(str.isdigit, code))):
+        yield f"{unknown} of its numbers or codes are not in the summary and the observations"
+    if before >= _MIN_COMPARED_WORDS and not is_translated(text, task.summary, task):
+        # Under a limit that is lower than what there was, less can be kept.
+        needed = _MIN_KEPT_SHARE * min(1.0, task.max_words / before)
+        share = kept_share(task.summary, [atom.text for atom in task.untrue], text)
+        if share < needed:
+            yield f"it kept only {share:.0%} of what the summary says: keep what still holds"
 
 
 def is_translated(text: str, other: str, task: SummaryTask) -> bool:
     """Whether the words cannot be compared, because the purpose asks for another language."""
     is_asked_for = bool(PATTERNS.language_name.search(task.purpose))
     return is_asked_for and language_or_script(text) != language_or_script(other)
-
-
-_MIN_KEY_SHARE: Final = 0.75
-"""Share of an observation's key words that a text must have to say it: all of three, all but one of four."""
-_MIN_SENTENCE_SHARE: Final = 0.5
-"""The same of a sentence of a summary, which may be put into other words, and of a clause that bears on a statement."""
-_MAX_SIZE: Final = 6
-"""What is told in so few words is told by one observation."""
 
 
 def find_absorbed(text: str, dropped: Collection[int], task: SummaryTask) -> list[Atom]:
@@ -416,7 +376,8 @@ def find_lost(text: str, task: SummaryTask) -> list[str]:
     # A sentence that says what an observation says goes or stays with it.
     said = [*new, *(atom.text for atom in (*task.untrue, *known))]
     sentences = [sentence for sentence in old if not _says(said, sentence, names, _MIN_SENTENCE_SHARE)]
-    return [*_without_superseded(sentences, task.observations), *map(_dated_line, lost)]
+    lines = [f"{atom.time:%Y-%m-%d}: {atom.text}" if atom.time else atom.text for atom in lost]
+    return [*_without_superseded(sentences, task.observations), *lines]
 
 
 def find_unfounded(text: str, task: SummaryTask) -> list[str]:
@@ -432,20 +393,18 @@ def find_unfounded(text: str, task: SummaryTask) -> list[str]:
 
 
 def _is_founded(statement: str, given: Sequence[Source], said: Sequence[Said]) -> bool:
-    """Whether a sentence and each clause of it is said. An order needs more of its words."""
+    """Whether a sentence and each clause of it is said. An order needs more of its words, and a short statement has
+    none of one observation beside those of another."""
     findings = [compare(part, given) for part in split_clauses(statement)]
     if any(finding.size and not finding.found for finding in findings) or not is_borne_out(statement, given):
         return False
     if is_instruction(without_speaker(statement)) and compare(statement, given).share < _MIN_KEY_SHARE:
         return False
-    return not find_doubt(statement, said) and (len(findings) > 1 or not _is_pieced_together(statement, given))
-
-
-def _is_pieced_together(statement: str, given: Sequence[Source]) -> bool:
-    """Whether a short statement has a word of one observation beside those of another."""
-    findings = [compare(statement, [source]) for source in given]
-    best = max(findings, key=lambda finding: len(finding.found))
-    return best.size <= _MAX_SIZE and any(finding.found - best.found for finding in findings)
+    if find_doubt(statement, said):
+        return False
+    single = [compare(statement, [source]) for source in given] if len(findings) == 1 else []
+    best = max(single, key=lambda finding: len(finding.found), default=None)
+    return best is None or best.size > _MAX_SIZE or not any(finding.found - best.found for finding in single)
 
 
 def _as_said(sentences: Sequence[str], names: Collection[str], holding: Collection[str]) -> list[Said]:
@@ -484,8 +443,12 @@ def _common_names(task: SummaryTask) -> frozenset[str]:
 
 
 def _may_drop(atom: Atom, others: Sequence[Atom], now: datetime) -> bool:
-    """Whether it is past, or another one that was said later takes its place."""
-    if (atom.valid_to is not None and atom.valid_to <= now) or is_past_plan(atom, now):
+    """Whether it is past, or names a day that was to come when it was said and is over, or another one that was said
+    later takes its place."""
+    said = atom.time or atom.recorded
+    if (atom.valid_to is not None and atom.valid_to <= now) or (
+        said is not None and is_day_over(atom.text, f"{said.astimezone(UTC):%Y-%m-%d}", now)
+    ):
         return True
     key = memory_key(atom.metadata)
     later = (other for other in others if _order(other) > _order(atom))
@@ -497,6 +460,141 @@ def _order(atom: Atom) -> tuple[float, str]:
     return (moment.timestamp() if moment else 0.0, atom.id)
 
 
-def _dated_line(atom: Atom) -> str:
-    """An observation as a summary by rules has it."""
-    return f"{atom.time:%Y-%m-%d}: {atom.text}" if atom.time else atom.text
+class Answer(NamedTuple):
+    """The text of a summary, and the numbers of the observations that it names as dropped."""
+
+    text: str
+    dropped: frozenset[int] = frozenset()
+
+
+def read_answer(answer: str, sources: Sequence[str]) -> Answer:
+    """Take off thoughts, a code fence, a JSON object, a polite start or end and a heading, unless they were said."""
+    thoughts, end, rest = answer.rpartition("</think>")  # every thought that begins there has an end
+    text = (_THOUGHT.sub("", thoughts + end) + rest).strip()
+    for _ in range(_MAX_LAYERS):
+        text = _unwrap(text, sources)
+    given = read_object(text) or {}
+    texts = [value for name, value in given.items() if isinstance(value, str) and name != "dropped"]
+    if len(texts) == 1:
+        named = frozenset(map(int, _NUMBER.findall(json.dumps(given.get("dropped", "")))))
+        return Answer(_unwrap(replace_surrogates(texts[0]).strip(), sources), named)
+    # The last line may be such as "Dropped: 3 (past), 5 (superseded)".
+    before, _, last = text.rpartition("\n")
+    words = [word.lower() for word in _WORD.findall(last)]
+    numbers = [word for word in words if word.isdecimal() and len(word) <= 6]
+    if words[:1] == ["dropped"] and ":" in last and PATTERNS.words["dropped"].issuperset({*words[1:]} - {*numbers}):
+        return Answer(before.strip(), frozenset(map(int, numbers)))
+    return Answer(text)
+
+
+def read_object(text: str) -> dict[str, Any] | None:
+    """Return the JSON object that a text is, if it is one."""
+    try:
+        value = json.loads(text, strict=False) if _OBJECT_START.match(text) else None
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _unwrap(text: str, sources: Sequence[str]) -> str:
+    fenced = _FENCE.fullmatch(text)
+    text = (fenced[1] if fenced else text).strip()
+    start = PATTERNS.preamble.match(text)
+    if start and start.end() < len(text) and not any(start[0].strip() in source for source in sources):
+        text = text[start.end() :]
+    before, line_end, last = text.rpartition("\n")
+    if before.strip() and line_end and PATTERNS.closing.match(last.strip()):
+        text = text if any(last.strip() in source for source in sources) else before
+    return text.strip()
+
+
+class UnusableSummaryError(LlmError):
+    """An LLM answered, and none of its answers can be used."""
+
+
+class Summary(NamedTuple):
+    """A summary that was written, by whom, and the observations that it absorbs."""
+
+    text: str
+    author: str
+    absorbed: Sequence[Atom]
+    lost: Sequence[str] = ()
+    """What it does not say any more although it still holds."""
+
+
+def summarize_by_llm(llm: Llm, task: SummaryTask) -> Summary:
+    """Return the new summary. One that is too long is cut to its best sentences, one that leaves out what still holds
+    is completed; its author says so.
+
+    Raise UnusableSummaryError if no answer can be used.
+    """
+    problem, usable = "", list[Summary]()
+    for _ in range(_MAX_ANSWERS):
+        try:
+            said = replace_surrogates(llm.ask(summary_prompt(task, problem)).text)
+        except EunoeError:
+            raise
+        except Exception as error:  # an LLM of somebody else's making may raise anything
+            raise LlmError(f"{llm.name} failed: {type(error).__name__}") from error
+        answer = read_answer(said, task.sources)
+        problem = find_fault(answer.text, task)
+        if problem:
+            continue
+        summary, problem = _judge(llm.name, answer, task)
+        if not problem:
+            return summary
+        usable += [summary] if summary.text and (summary.absorbed or not task.observations) else []
+    if not usable:
+        raise UnusableSummaryError(f"{llm.name} wrote {UNUSABLE_SUMMARY}: {problem}")
+    best = max(reversed(usable), key=lambda each: (len(each.absorbed), -len(each.lost)))
+    text = best.text
+    for sentence in best.lost:  # what was left out is put back, as far as there is room
+        longer = f"{text}\n{sentence}"
+        text = longer if word_count(longer) <= task.max_words else text
+    return best if text == best.text else best._replace(text=text, author=f"{best.author}, completed")
+
+
+def _judge(name: str, answer: Answer, task: SummaryTask) -> tuple[Summary, str]:
+    """The summary that an answer gives, without what nobody said, and what is wrong with it."""
+    unfounded, lines = find_unfounded(answer.text, task), answer.text.splitlines()
+    for sentence in unfounded:
+        lines = [line.replace(sentence, "").strip() for line in lines]
+    kept = (line.strip() for line in lines if any(map(str.isalnum, line)))
+    text, author = "\n".join(kept) if unfounded else answer.text, name
+    size = word_count(text)
+    if size > task.max_words:
+        text = summarize_by_rules(text, [], task.max_words, task.now).strip() or cut_to_words(text, task.max_words)
+        author = f"{name}, cut"
+    absorbed, lost, problem = find_absorbed(text, answer.dropped, task), find_lost(text, task), ""
+    if unfounded:
+        problem = f"{len(unfounded)} of its sentences are not said by the summary or an observation: leave them out"
+    elif size > task.max_words:
+        problem = f"it had {size} words; the limit is {task.max_words}"
+    elif task.observations and not absorbed:
+        problem = "it takes in none of the observations: say what each of them says, with its names and numbers"
+    elif lost:
+        problem = f"it leaves out {len(lost)} things that the summary said and that still hold: keep them"
+    return Summary(text, author, absorbed, lost), problem
+
+
+def summary_prompt(task: SummaryTask, problem: str = "") -> Prompt:
+    """Put everything that was said or set inside JSON, where no character in it means anything."""
+    data = {
+        "purpose": task.purpose,
+        "now": f"{task.now:%Y-%m-%d %H:%M} UTC",
+        "word_limit": task.max_words,
+        "summary": task.summary,
+        "observations": [
+            {"number": number, "date": format_time(atom), "text": atom.text}
+            for number, atom in enumerate(task.observations, 1)
+        ],
+        "no_longer_true": [atom.text for atom in task.untrue],
+        **({"problem": problem} if problem else {}),
+    }
+    return Prompt(
+        load_prompt("summary").system,
+        json.dumps(data, ensure_ascii=False, indent=1),
+        name="summary",
+        max_tokens=min(_MAX_ANSWER_TOKENS, 500 + 3 * task.max_words),
+        operation="consolidation",
+    )

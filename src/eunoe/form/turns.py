@@ -58,6 +58,49 @@ _CUES_BEFORE: Final = slice(_CUES.stop, _CUES.stop + len(_KINDS.content["cues_be
 BLOCKS: Final = (_TURN, _BEFORE, _MARKS, _CUES, _CUES_BEFORE)
 """The columns of a row of features: vectors of the turn and of what was said before it, marks of both, cues in each."""
 
+MODEL_FILE: Final = Path(__file__).parent / "model" / "kinds.npz"
+_BATCH_TURNS: Final = 256
+_LEAST_LENGTH: Final = 1e-9
+_DIGITS: Final = 6
+"""Of a probability. What the order of additions changes lies far below, so that a turn is judged alike in any batch."""
+_INSTRUCTION: Final = TURN_KINDS.index(INSTRUCTION)
+_NOTHING: Final = TURN_KINDS.index("nothing")
+
+Arrays = Mapping[str, NDArray[Any]]
+
+MIN_WORTH: Final = 0.5
+"""From here on a sentence is worth keeping on its own."""
+_DETAIL_WORTH: Final = 0.15
+"""What each detail of an answer adds by rule, two at most."""
+_AGENT_FACTOR: Final = 0.7
+"""By rule. An agent says more than it decides."""
+_MIN_INSTRUCTION: Final = 0.3
+"""The probability from which a sentence is taken for a standing instruction to an agent."""
+_MIN_INSTRUCTION_TO_PEOPLE: Final = (0.8, 0.4)
+"""The same where people talk, who seldom ask something of each other for ever: of a speaker who seldom sounds so, and
+of one who often does."""
+_OFTEN: Final = 0.06
+"""The mean probability of an instruction over the sentences of a speaker who often sounds so,"""
+_FEW_SENTENCES: Final = 20
+"""of which there are at least so many: in fewer, one that sounds so says nothing of the others."""
+_MIN_FORMAL_INSTRUCTION: Final = 0.02
+"""The same for a sentence to an agent that has the form of one, such as "never ...": nine in ten of these are."""
+_UNCLEAR_FACTOR: Final = 0.7
+"""What a turn's first sentence is worth if it speaks of something that only an earlier turn names."""
+_MAX_READ: Final = 3000
+"""Sentences of one turn that rules read. Longer ones are documents, and little is kept of any turn."""
+_MAX_JUDGED: Final = 64
+"""The same for the model, which takes milliseconds for each."""
+_SCANNED_CHARACTERS: Final = 300
+"""How much of each sentence of a document is looked at to choose those that are read."""
+_MAX_ANSWER_WORDS: Final = 12
+_MAX_QUESTION_WORDS: Final = 20
+_MAX_TERSE_WORDS: Final = 10
+"""A turn that is no longer, and has a fragment, is read as one sentence: "Lunt Harbour. north. wet"."""
+_MAX_BARE_WORDS: Final = 3
+"""What is no longer and has no form of a statement says nothing without the question that it answers."""
+_PATTERNS: Final = PatternFile("turns")
+
 Matrix = NDArray[np.float64]
 
 
@@ -83,7 +126,9 @@ def read_features(turns: Sequence[KindInput]) -> Matrix:
     """What is known of each turn, by row. Without a vector of what was said before, its columns are not numbers."""
     rows = np.zeros((len(turns), _CUES_BEFORE.stop))
     for row, turn in zip(rows, turns, strict=True):
-        words, words_before = _read_words(turn.text), _read_words(turn.before)
+        words, words_before = (
+            _WORD.findall(text[:_READ_CHARACTERS].lower().replace("’", "'")) for text in (turn.text, turn.before)
+        )
         row[_TURN] = turn.vector
         row[_BEFORE] = np.nan
         if turn.before and turn.vector_before is not None and turn.vector_before.any():
@@ -94,16 +139,12 @@ def read_features(turns: Sequence[KindInput]) -> Matrix:
     return rows
 
 
-def _read_words(text: str) -> list[str]:
-    return _WORD.findall(text[:_READ_CHARACTERS].lower().replace("’", "'"))
-
-
 def _read_marks(turn: KindInput, words: Sequence[str], words_before: Sequence[str]) -> tuple[float, ...]:
     text, before, role = turn.text[:_READ_CHARACTERS], turn.before[:_READ_CHARACTERS], turn.role.lower()
     said = {word for word in words if len(word) > _SHORT_WORD_LETTERS}
     repeated = len(said.intersection(words_before))
     is_answer, is_short = before.rstrip().endswith("?"), len(words) <= _FEW_WORDS
-    has_digit, has_digit_before = _has_digit(text), _has_digit(before)
+    has_digit, has_digit_before = (any(map(str.isdigit, each)) for each in (text, before))
     return (
         np.log1p(len(text)),
         np.log1p(len(words)),
@@ -131,28 +172,19 @@ def _read_marks(turn: KindInput, words: Sequence[str], words_before: Sequence[st
     )
 
 
-def _has_digit(text: str) -> bool:
-    return any(map(str.isdigit, text))
-
-
 def _find_cues(words: Sequence[str], name: str) -> list[int]:
     """The numbers of the cues that words have, of one of the lists."""
-    cues, found = _load_cues(name), set[int]()
+    found = set[int]()
+    numbers, longest = _load_cues(name)
     for place, word in enumerate(words):
-        for size in range(1, cues.longest.get(word, 0) + 1):
-            found.update(cues.numbers.get(" ".join(words[place : place + size]), ()))
+        for size in range(1, longest.get(word, 0) + 1):
+            found.update(numbers.get(" ".join(words[place : place + size]), ()))
     return list(found)
 
 
-class _Cues(NamedTuple):
-    numbers: Mapping[str, Sequence[int]]
-    """By phrase: the cues that it belongs to."""
-    longest: Mapping[str, int]
-    """By first word: how many words the longest of its phrases has."""
-
-
 @cache
-def _load_cues(name: str) -> _Cues:
+def _load_cues(name: str) -> tuple[Mapping[str, Sequence[int]], Mapping[str, int]]:
+    """By phrase the cues that it belongs to, and by first word how many words the longest of its phrases has."""
     numbers: dict[str, list[int]] = {}
     longest: dict[str, int] = {}
     for number, cue in enumerate(_KINDS.content[name]):
@@ -160,18 +192,7 @@ def _load_cues(name: str) -> _Cues:
             words = phrase.split()
             numbers.setdefault(" ".join(words), []).append(number)
             longest[words[0]] = max(longest.get(words[0], 0), len(words))
-    return _Cues(numbers, longest)
-
-
-MODEL_FILE: Final = Path(__file__).parent / "model" / "kinds.npz"
-_BATCH_TURNS: Final = 256
-_LEAST_LENGTH: Final = 1e-9
-_DIGITS: Final = 6
-"""Of a probability. What the order of additions changes lies far below, so that a turn is judged alike in any batch."""
-_INSTRUCTION: Final = TURN_KINDS.index(INSTRUCTION)
-_NOTHING: Final = TURN_KINDS.index("nothing")
-
-Arrays = Mapping[str, NDArray[Any]]
+    return numbers, longest
 
 
 class Judgement(NamedTuple):
@@ -203,7 +224,7 @@ class Regression:
 
     def __init__(self, arrays: Arrays) -> None:
         self._examples = arrays["examples"] * arrays["example_scale"].astype(np.float64)
-        self._squares = _squares(self._examples)
+        self._squares = (self._examples**2).sum(1)
         self._votes, self._offsets = arrays["votes"].astype(np.float64), arrays["offsets"].astype(np.float64)
 
     def score(self, projected: Matrix) -> Matrix:
@@ -282,48 +303,9 @@ def gaussian_kernel(one: Matrix, other: Matrix, squares: Matrix | None = None) -
     kernel: Matrix = one @ other.T
     kernel *= 2
     kernel -= (one**2).sum(1)[:, None]
-    kernel -= _squares(other) if squares is None else squares
+    kernel -= (other**2).sum(1) if squares is None else squares
     np.minimum(kernel, 0, out=kernel)
     return np.exp(kernel, out=kernel)
-
-
-def _squares(rows: Matrix) -> Matrix:
-    squares: Matrix = (rows**2).sum(1)
-    return squares
-
-
-MIN_WORTH: Final = 0.5
-"""From here on a sentence is worth keeping on its own."""
-_DETAIL_WORTH: Final = 0.15
-"""What each detail of an answer adds by rule, two at most."""
-_AGENT_FACTOR: Final = 0.7
-"""By rule. An agent says more than it decides."""
-_MIN_INSTRUCTION: Final = 0.3
-"""The probability from which a sentence is taken for a standing instruction to an agent."""
-_MIN_INSTRUCTION_TO_PEOPLE: Final = (0.8, 0.4)
-"""The same where people talk, who seldom ask something of each other for ever: of a speaker who seldom sounds so, and
-of one who often does."""
-_OFTEN: Final = 0.06
-"""The mean probability of an instruction over the sentences of a speaker who often sounds so,"""
-_FEW_SENTENCES: Final = 20
-"""of which there are at least so many: in fewer, one that sounds so says nothing of the others."""
-_MIN_FORMAL_INSTRUCTION: Final = 0.02
-"""The same for a sentence to an agent that has the form of one, such as "never ...": nine in ten of these are."""
-_UNCLEAR_FACTOR: Final = 0.7
-"""What a turn's first sentence is worth if it speaks of something that only an earlier turn names."""
-_MAX_READ: Final = 3000
-"""Sentences of one turn that rules read. Longer ones are documents, and little is kept of any turn."""
-_MAX_JUDGED: Final = 64
-"""The same for the model, which takes milliseconds for each."""
-_SCANNED_CHARACTERS: Final = 300
-"""How much of each sentence of a document is looked at to choose those that are read."""
-_MAX_ANSWER_WORDS: Final = 12
-_MAX_QUESTION_WORDS: Final = 20
-_MAX_TERSE_WORDS: Final = 10
-"""A turn that is no longer, and has a fragment, is read as one sentence: "Lunt Harbour. north. wet"."""
-_MAX_BARE_WORDS: Final = 3
-"""What is no longer and has no form of a statement says nothing without the question that it answers."""
-_PATTERNS: Final = PatternFile("turns")
 
 
 class Question(NamedTuple):
@@ -390,10 +372,12 @@ def read_by_rules(turn: Turn, before: Turn | None = None) -> TurnReading:
     """Read a turn by the forms of its sentences."""
     if turn.role.lower() in TOOL_ROLES:
         return TurnReading(turn)
-    texts, question = choose_sentences(turn.text, _MAX_READ), _find_question(turn, before)
-    first = _read_answer(turn, texts[0], question) if texts and question else None
-    rest = (_read_sentence(turn, text, question) for text in texts[bool(first) :])
-    return TurnReading(turn, (*([first] if first else []), *rest))
+    texts, question, first = choose_sentences(turn.text, _MAX_READ), _find_question(turn, before), list[Sentence]()
+    if texts and question and _needs_question(turn, texts[0], question):
+        details = len(_PATTERNS.telling_answer.findall(texts[0]))
+        worth = MIN_WORTH + _DETAIL_WORTH * min(details, 2) if details else 0.0
+        first = [Sentence(texts[0], "fact", worth, question)]
+    return TurnReading(turn, (*first, *(_read_sentence(turn, text, question) for text in texts[len(first) :])))
 
 
 def _read_sentence(turn: Turn, text: str, question: Question | None) -> Sentence:
@@ -406,21 +390,13 @@ def _read_sentence(turn: Turn, text: str, question: Question | None) -> Sentence
     return Sentence(text, "fact" if statement.kind == INSTRUCTION else statement.kind, _AGENT_FACTOR * statement.worth)
 
 
-def _read_answer(turn: Turn, text: str, question: Question) -> Sentence | None:
-    """The first sentence as an answer that needs its question; None if it is none."""
-    if not _needs_question(turn, text, question):
-        return None
-    details = len(_PATTERNS.telling_answer.findall(text))
-    worth = MIN_WORTH + _DETAIL_WORTH * min(details, 2) if details else 0.0
-    return Sentence(text, "fact", worth, question)
-
-
 def _needs_question(turn: Turn, text: str, question: Question) -> bool:
-    is_bare = word_count(text) <= _MAX_BARE_WORDS
-    is_about_person = is_bare or _PATTERNS.question_about_person.search(question.text.lower())
+    """Whether a sentence is an answer that cannot be understood without its question."""
+    size = word_count(text)
+    is_about_person = size <= _MAX_BARE_WORDS or _PATTERNS.question_about_person.search(question.text.lower())
     if turn.role.lower() in AGENT_ROLES or not is_about_person:
         return False
-    if word_count(question.text) > _MAX_QUESTION_WORDS or word_count(text) > _MAX_ANSWER_WORDS:
+    if word_count(question.text) > _MAX_QUESTION_WORDS or size > _MAX_ANSWER_WORDS:
         return False
     if is_question(text) or is_secret(question.text) or text.endswith("!!") or is_duplicate(text, question.text):
         return False
@@ -442,10 +418,8 @@ def choose_sentences(text: str, most: int) -> list[str]:
     if len(found) <= most:
         return found
     last_places = {sentence: place for place, sentence in enumerate(found)}
-    scores = {
-        place: min(len(_PATTERNS.speaker_word.findall(sentence[:_SCANNED_CHARACTERS])), 2)
-        for sentence, place in last_places.items()
-    }
+    words = _PATTERNS.speaker_word
+    scores = {place: min(len(words.findall(text[:_SCANNED_CHARACTERS])), 2) for text, place in last_places.items()}
     best = sorted(scores, key=lambda place: (-scores[place], place))[:most]
     return [found[place] for place in sorted(best)]
 
@@ -465,7 +439,13 @@ def _read_by_model(
         own_least = _MIN_INSTRUCTION if own[0].is_to_agent else least[turn.name]
         sentences = [_weigh(each, whole, part, own_least) for each, part in zip(own[1:], parts, strict=True)]
         if detect_language(turn.text) != ENGLISH:
-            sentences = [_weigh_by_rules_too(turn, sentence) for sentence in sentences]
+            # The model reads other languages, but rules know more of their ways to order and to like.
+            for place, sentence in enumerate(sentences):
+                known = _read_sentence(turn, sentence.text, None)
+                if known.worth > sentence.worth:
+                    sentences[place] = known
+                elif known.worth:
+                    sentences[place] = sentence._replace(kind=known.kind)
         question = _find_question(turn, before)
         if question and sentences and _needs_question(turn, sentences[0].text, question):
             kind = "decision" if sentences[0].kind == INSTRUCTION else sentences[0].kind
@@ -541,11 +521,3 @@ def _weigh(read: KindInput, whole: Judgement | None, own: Judgement | None, leas
         is_plain = own.kind == "nothing"
         return Sentence(text, "fact" if is_plain else max(KEPT_KINDS[1:], key=own.probabilities.__getitem__), worth)
     return Sentence(text, own.kind, worth)
-
-
-def _weigh_by_rules_too(turn: Turn, sentence: Sentence) -> Sentence:
-    """The model reads other languages, but rules know more of their ways to order and to like."""
-    known = _read_sentence(turn, sentence.text, None)
-    return (
-        known if known.worth > sentence.worth else sentence._replace(kind=known.kind if known.worth else sentence.kind)
-    )

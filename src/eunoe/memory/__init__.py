@@ -5,10 +5,10 @@ from eunoe.memory.faces import AsyncMemory, AsyncScopedMemory, ScopedMemory
 from eunoe.memory.groups import Admin, Corrections, Graph, Leases, Streams, Summaries
 from eunoe.memory.memory import Memory
 from eunoe.records.identity import repeatable
-from eunoe.records.leases import lease_seconds
 from eunoe.store.location import restore
 from eunoe.store.output_file import check_no_store, open_output
 from eunoe.store.paths import IN_MEMORY, STORE_VARIABLE, default_path
+from eunoe.work.leases import lease_seconds
 
 __all__ = [
     "IN_MEMORY",

@@ -19,7 +19,6 @@ from eunoe.model.arguments import ATOM_KINDS, Verdict, utc_now
 from eunoe.model.atom import AUTHOR, CORRECTION, Atom, Bounds, Correction, Record, Support, source_name, source_place
 from eunoe.model.scope import Scope
 from eunoe.model.turn import Turn, read_turns
-from eunoe.records import leases
 from eunoe.records.atoms import archive, check_open, find_record, supersede, unarchive
 from eunoe.records.corrections import CorrectedSentence, as_correction, save_correction
 from eunoe.records.insertion import VectorBatch
@@ -30,6 +29,7 @@ from eunoe.records.versions import find_by_id
 from eunoe.store.contract import ItemQuery, Store
 from eunoe.store.schema import Job, Lease, StreamLink, StreamState
 from eunoe.text.normalize import fold
+from eunoe.work import leases
 
 _MAX_SENTENCES: Final = 8
 """Of a long message, those that say most."""

@@ -56,12 +56,12 @@ from eunoe.model.result import (
 )
 from eunoe.model.scope import ScopeLike, Scopes
 from eunoe.model.stream import MODEL_SETTINGS, Revision, Settings, Stream
-from eunoe.records import named_leases
 from eunoe.records.corrections import list_corrections, remove_correction
-from eunoe.records.leases import renewing
 from eunoe.records.revisions import NewSummary
+from eunoe.records.streams import check_not_incognito
 from eunoe.records.summaries import read_revisions, restore_summary, write_summary
 from eunoe.transfer.export import export_scopes
+from eunoe.work.leases import acquire_lease, drop_lease, fail_lease, list_leases, release_lease, renew_lease, renewing
 
 _MAX_CALLS = 1000
 """On one page."""
@@ -488,17 +488,17 @@ class Leases(Group):
         kept = None if data is None else dict(check_metadata(data, "data"))
         flag = check_flag(ignore_pause, "ignore_pause")
         run, store = self._engine.run, self._engine.store
-        return run(named_leases.acquire_lease, store, owner, checked, wanted, flag, kept)
+        return run(acquire_lease, store, owner, checked, wanted, flag, kept, check_not_incognito)
 
     def renew(self, scope: ScopeLike, lease: Lease) -> bool:
         """Hold on to a lease for its seconds from now on; False if it is no longer yours."""
         owner = self._guard.scope(scope, "write")
-        return self._engine.run(named_leases.renew_lease, self._engine.store, owner, check_lease(lease))
+        return self._engine.run(renew_lease, self._engine.store, owner, check_lease(lease))
 
     def release(self, scope: ScopeLike, lease: Lease) -> bool:
         """Give a lease back undone, so that anybody can take it at once; False if it is no longer yours."""
         owner = self._guard.scope(scope, "write")
-        return self._engine.run(named_leases.release_lease, self._engine.store, owner, check_lease(lease))
+        return self._engine.run(release_lease, self._engine.store, owner, check_lease(lease))
 
     def fail(self, scope: ScopeLike, lease: Lease, error: str) -> bool:
         """Say that the work failed: it may be tried again after a pause that grows with every attempt.
@@ -506,17 +506,17 @@ class Leases(Group):
         Return False if the lease is no longer yours. `list` and `status` show it until the work is done.
         """
         owner, said = self._guard.scope(scope, "write"), check_text(error, "error")
-        return self._engine.run(named_leases.fail_lease, self._engine.store, owner, check_lease(lease), said)
+        return self._engine.run(fail_lease, self._engine.store, owner, check_lease(lease), said)
 
     def list(self, scope: ScopeLike, prefix: str = "") -> builtins.list[LeaseStatus]:
         """Return what is held or has failed, of names that begin so, in the order of the names."""
         owner, start = self._guard.scope(scope, "read"), check_name(prefix, "prefix")
-        return self._engine.run(named_leases.list_leases, self._engine.store, owner, start)
+        return self._engine.run(list_leases, self._engine.store, owner, start)
 
     def drop(self, scope: ScopeLike, name: str) -> bool:
         """End a lease, whoever holds it, and forget that it failed; False if there was none."""
         owner, checked = self._guard.scope(scope, "write"), check_id(name, "name")
-        return self._engine.run(named_leases.drop_lease, self._engine.store, owner, checked)
+        return self._engine.run(drop_lease, self._engine.store, owner, checked)
 
     def renewing(self, scope: ScopeLike, lease: Lease) -> AbstractContextManager[None]:
         """Renew a lease in a thread of its own while the block lasts, or until it is lost."""

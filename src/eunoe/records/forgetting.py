@@ -26,8 +26,7 @@ from eunoe.records.identity import (
     time_identity,
     words_identity,
 )
-from eunoe.records.log import forget_in_session
-from eunoe.records.named_leases import forget_in_leases
+from eunoe.records.log import forget_in_session, linked_streams
 from eunoe.records.reading import find_records
 from eunoe.records.revisions import cut_forgotten, drop_revisions, purge_revisions
 from eunoe.records.scrubbing import mark_scrub_due
@@ -37,6 +36,7 @@ from eunoe.store.codec import dump_json
 from eunoe.store.contract import ItemQuery, Store, all_items, streams_of
 from eunoe.store.schema import RevisionRecord, StreamLink, StreamState, Tombstone
 from eunoe.text.normalize import SPACELESS, normalize_name
+from eunoe.work.leases import forget_in_leases
 
 
 class _Supported(NamedTuple):
@@ -324,7 +324,7 @@ def remove(
             _remove_from(store, stream, reach, may_return, whole, is_unwanted, gone if stream.id in own else ())
         )
         forget_in_session(store, stream, whole, shared.get(stream.id, selection.person))
-        forget_in_leases(store, stream, removals[-1].records, whole)
+        forget_in_leases(store, stream.id, linked_streams(store, stream.id), removals[-1].records, whole)
     if is_mentioned is not None:
         removals = [
             _with_mentions(store, removal, is_mentioned) if removal.stream.id in asked else removal

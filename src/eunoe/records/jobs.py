@@ -8,12 +8,12 @@ from typing import NamedTuple
 from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Record
 from eunoe.model.stream import Settings
-from eunoe.records import leases
 from eunoe.records.log import is_due, load_session, log_after, recount
 from eunoe.records.streams import SettingsReader, is_incognito
 from eunoe.store.contract import ItemQuery, Store
 from eunoe.store.schema import Job, SessionState, StreamState
 from eunoe.text.sentences import token_count
+from eunoe.work import leases
 
 _MAX_MESSAGES = 2000
 """Messages that are cut into chunks in one step: a log of any length is worked off piece by piece."""

@@ -35,11 +35,11 @@ from eunoe.records.identity import (
     words_identity,
 )
 from eunoe.records.insertion import VectorBatch, insert_records
-from eunoe.records.leases import CLEARED
 from eunoe.records.streams import SettingsReader
 from eunoe.store.contract import ItemQuery, Store, all_items
 from eunoe.store.schema import Job, SessionState, StreamLink, StreamState, SummaryState, Tombstone
 from eunoe.text.normalize import normalize_name
+from eunoe.work.leases import CLEARED
 
 
 class Comparison(NamedTuple):

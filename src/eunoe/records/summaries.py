@@ -7,11 +7,11 @@ from eunoe.model.result import Lease
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Revision, Settings
 from eunoe.records import revisions
-from eunoe.records.named_leases import end_lease
 from eunoe.records.revisions import NewSummary
 from eunoe.records.streams import SettingsReader, check_not_incognito
 from eunoe.store.contract import Store
 from eunoe.store.schema import StreamState, SummaryState
+from eunoe.work.leases import end_lease
 
 
 def keeps_summary(settings: Settings) -> bool:

@@ -17,11 +17,10 @@ from fastapi import APIRouter, Header, Request
 from starlette.background import BackgroundTask
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from eunoe.apps.discussion.scope import take_tag
+from eunoe.apps.discussion.model import take_tag
 from eunoe.apps.discussion.texts import message_text
 from eunoe.apps.discussion.workflow import Environment, Workflow, run_workflow
-from eunoe.apps.discussion.workflow.document import WorkflowFolder
-from eunoe.apps.discussion.workflow.models import ModelMap
+from eunoe.apps.discussion.workflow.document import ModelMap, WorkflowFolder
 from eunoe.apps.discussion.workflow.run import WorkflowResult
 from eunoe.apps.discussion.workflow.texts import read_messages
 from eunoe.errors import AccessError, EunoeError, InputError, LlmError, NotFoundError, ScopeError, WorkflowError

@@ -262,7 +262,12 @@ def _analyze(tokens: Sequence[str], language: int) -> Iterator[tuple[str, ...]]:
     words = [word.lower() if _is_plain_word(word) else "" for word in bare]
     stems = _stemmer(get_ident(), language if is_latin(language) else ENGLISH).stemWords(words)
     for token, plain_stem in zip(tokens, stems, strict=True):
-        yield (plain_stem,) if plain_stem else _terms_of_parts(split_token(token), language)
+        if plain_stem:
+            yield (plain_stem,)
+            continue
+        parts = split_token(token)
+        found = [stem(word, language) for word in parts.words]
+        yield (*parts.exact_terms, *found, *chain.from_iterable(map(_characters_and_pairs, parts.spaceless_runs)))
 
 
 def _is_plain_word(bare: str) -> bool:
@@ -270,11 +275,6 @@ def _is_plain_word(bare: str) -> bool:
     if not bare.isascii() or len(bare) > _MAX_STEMMED_CHARACTERS:
         return False
     return (bare.islower() or bare[1:].islower()) if bare.isalpha() else bare.isdecimal()
-
-
-def _terms_of_parts(parts: TokenParts, language: int) -> tuple[str, ...]:
-    stems = [stem(word, language) for word in parts.words]
-    return (*parts.exact_terms, *stems, *chain.from_iterable(map(_characters_and_pairs, parts.spaceless_runs)))
 
 
 def _characters_and_pairs(run: str) -> Iterable[str]:

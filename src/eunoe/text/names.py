@@ -40,6 +40,68 @@ _MAX_CACHED_WORDS: Final = 1 << 12
 _MAX_WORD_CHARACTERS: Final = 40
 """A longer one is no word that a list could have."""
 
+LIKELY: Final = 0.5
+"""What is at least so likely a name is shown as one."""
+LEAST_LIKELY: Final = 0.1
+"""What is less likely a name is none. Between the two recall may still need it, as it needs the title of a film."""
+
+_MAX_LINKS: Final = 3
+_MAX_QUOTED_WORDS: Final = 10
+_TIGHT_LINKS: Final = word_set("of de la von van der den du des di da del della dos das le el al bin ibn zu zum av och")
+"""Small words within one name."""
+_LOOSE_LINKS: Final = word_set("and & in on at to for the y")
+"""Small words within one name or between two."""
+LINKS: Final = _TIGHT_LINKS | _LOOSE_LINKS
+_LINKS_BETWEEN_NAMES: Final = word_set("and & in on at y")
+_TITLES: Final = load_groups("titles")
+PERSON_TITLES: Final = _TITLES["person"]
+"""Of people: a name begins with one, or with several."""
+_ABBREVIATED_TITLES: Final = PERSON_TITLES | _TITLES["part"]
+_COMPANY_WORDS: Final = _TITLES["company"]
+"""What the name of a company may end with after "&"."""
+DATE_WORDS: Final = word_set(
+    "of bc ad am pm st nd rd th century mon tue tues wed weds thu thur thurs fri sat sun sept"
+    " mondays tuesdays wednesdays thursdays fridays saturdays sundays"
+).union(MONTHS, WEEKDAYS)
+_DAYS_AND_MONTHS: Final = frozenset(MONTHS) | frozenset(WEEKDAYS)
+_LETTER: Final = re.compile(r"[^\W\d_]")
+TOKEN: Final = re.compile(r"[^\W_]+(?:[.'’&\-_/@+#][^\W_]+)*\.?|[^\w\s]|_")
+_INITIALS: Final = re.compile(r"(?:[^\W\d_]\.)+")
+_FIRST_PERSON: Final = re.compile(r"I['’´`](?:d|ll|m|ve)")
+"""Written with a capital wherever it stands, and no name."""
+_QUOTE: Final = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{2,80})[\"”“»」』]")
+_QUOTE_WORD: Final = re.compile(r"[^\W_][^\s]*")
+_COMPOUND: Final = re.compile(r"\w(?:[\w./-]*\w)?")
+"""Words and what stands between them without a blank."""
+_IDENTIFIER_JOINT: Final = re.compile(
+    r"(?:[a-z][A-Z]|[A-Z]{2}[a-z]{2}|\d[^\W\d]|[^\W\d]\d|_[^\W_]|\w/\w|\w\.(?=[a-z]))(?=.)", re.DOTALL
+)
+"""What tells an identifier from words, with something after it."""
+_NEVER_IN_A_NAME: Final = re.compile(r"_|[^\W\d_]-?\d|\w[/\\@]\w|\w\.[a-z]|\w\w\.\w\w")
+"""What has one of these is called by it as a whole, unlike a person."""
+_CAMEL_PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_MEASURE: Final = re.compile(r"\d[\d.,/-]*[^\W\d_]{1,4}|\d[\w./-]*(?:-[a-z]+)+")
+"""A number with a unit, or in a word such as 20th-century."""
+_FILE_ENDINGS: Final = load_words("file_endings")
+_SPACELESS_NAME: Final = re.compile(SPACELESS_NAMES)
+
+_IS_CODE, _MAY_BE_CODE, _IS_HARDLY_CODE = 0.95, 0.7, 0.2
+_IS_TITLE, _MAY_BE_TITLE = 0.9, 0.3
+_IS_SPACELESS: Final = 0.6
+
+_Token = tuple[str, int, int]
+"""A word, its start and its end."""
+
+_MAX_NAME_CHARACTERS: Final = 120
+"""No name is longer; comparing takes time with the product of the lengths."""
+_MAX_COMPARED: Final = 50
+"""So many that share most pairs of letters are compared letter by letter."""
+_MAX_WORDS: Final = 6
+_MIN_WORD_CHARACTERS: Final = 4
+"""Shorter words, such as "the" and "von", stand in too many names."""
+_MIN_SHARED_PAIRS: Final = 0.3
+_MIN_RATIO: Final = 0.7
+
 
 class Surroundings(NamedTuple):
     """What is the same for all words of a sentence."""
@@ -61,10 +123,7 @@ class NameModel:
     def score(self, tokens: Sequence[str], place: int, surroundings: Surroundings) -> float:
         """Return how likely the word at a place is part of a name, 0 to 1."""
         marks = read_marks(tokens, place, surroundings, self.level)
-        return 1 / (1 + exp(-sum(map(self._weight, marks))))
-
-    def _weight(self, mark: str) -> float:
-        return self._weights.get(mark, 0.0)
+        return 1 / (1 + exp(-sum(self._weights.get(mark, 0.0) for mark in marks)))
 
     def level(self, word: str) -> int:
         """Return how common a word is in small letters: 0 (hardly seen) to 3, or NEVER_A_NAME."""
@@ -136,19 +195,16 @@ def read_marks(
 @lru_cache(maxsize=_MAX_CACHED_WORDS)
 def _read_spelling(token: str) -> tuple[str, str, bool, bool]:
     """A word as it is counted, its shape, whether people are given it as a name, and whether it owns something."""
-    word = plain_word(token)
-    return word, _shape(token), word in GIVEN_NAMES, token[-2:-1] in _APOSTROPHES
-
-
-def _shape(token: str) -> str:
-    letters = token.rstrip(".")
+    word, letters = plain_word(token), token.rstrip(".")
     if len(letters) == 1:
-        return "1"
-    if letters.isalpha():
-        return "A" if letters.isupper() else "C" if letters[1:].islower() else "X"
-    if any(map(str.isdecimal, letters)):
-        return "D"
-    return "B" if letters.isupper() else "H"
+        shape = "1"
+    elif letters.isalpha():
+        shape = "A" if letters.isupper() else "C" if letters[1:].islower() else "X"
+    elif any(map(str.isdecimal, letters)):
+        shape = "D"
+    else:
+        shape = "B" if letters.isupper() else "H"
+    return word, shape, word in GIVEN_NAMES, token[-2:-1] in _APOSTROPHES
 
 
 def _position(tokens: Sequence[str], place: int) -> str:
@@ -175,59 +231,6 @@ def _next_kind(tokens: Sequence[str], place: int) -> str:
 
 
 # ruff: noqa: RUF001
-
-
-LIKELY: Final = 0.5
-"""What is at least so likely a name is shown as one."""
-LEAST_LIKELY: Final = 0.1
-"""What is less likely a name is none. Between the two recall may still need it, as it needs the title of a film."""
-
-_MAX_LINKS: Final = 3
-_MAX_QUOTED_WORDS: Final = 10
-_TIGHT_LINKS: Final = word_set("of de la von van der den du des di da del della dos das le el al bin ibn zu zum av och")
-"""Small words within one name."""
-_LOOSE_LINKS: Final = word_set("and & in on at to for the y")
-"""Small words within one name or between two."""
-LINKS: Final = _TIGHT_LINKS | _LOOSE_LINKS
-_LINKS_BETWEEN_NAMES: Final = word_set("and & in on at y")
-_TITLES: Final = load_groups("titles")
-PERSON_TITLES: Final = _TITLES["person"]
-"""Of people: a name begins with one, or with several."""
-_ABBREVIATED_TITLES: Final = PERSON_TITLES | _TITLES["part"]
-_COMPANY_WORDS: Final = _TITLES["company"]
-"""What the name of a company may end with after "&"."""
-DATE_WORDS: Final = word_set(
-    "of bc ad am pm st nd rd th century mon tue tues wed weds thu thur thurs fri sat sun sept"
-    " mondays tuesdays wednesdays thursdays fridays saturdays sundays"
-).union(MONTHS, WEEKDAYS)
-_DAYS_AND_MONTHS: Final = frozenset(MONTHS) | frozenset(WEEKDAYS)
-_LETTER: Final = re.compile(r"[^\W\d_]")
-TOKEN: Final = re.compile(r"[^\W_]+(?:[.'’&\-_/@+#][^\W_]+)*\.?|[^\w\s]|_")
-_INITIALS: Final = re.compile(r"(?:[^\W\d_]\.)+")
-_FIRST_PERSON: Final = re.compile(r"I['’´`](?:d|ll|m|ve)")
-"""Written with a capital wherever it stands, and no name."""
-_QUOTE: Final = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{2,80})[\"”“»」』]")
-_QUOTE_WORD: Final = re.compile(r"[^\W_][^\s]*")
-_COMPOUND: Final = re.compile(r"\w(?:[\w./-]*\w)?")
-"""Words and what stands between them without a blank."""
-_IDENTIFIER_JOINT: Final = re.compile(
-    r"(?:[a-z][A-Z]|[A-Z]{2}[a-z]{2}|\d[^\W\d]|[^\W\d]\d|_[^\W_]|\w/\w|\w\.(?=[a-z]))(?=.)", re.DOTALL
-)
-"""What tells an identifier from words, with something after it."""
-_NEVER_IN_A_NAME: Final = re.compile(r"_|[^\W\d_]-?\d|\w[/\\@]\w|\w\.[a-z]|\w\w\.\w\w")
-"""What has one of these is called by it as a whole, unlike a person."""
-_CAMEL_PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_MEASURE: Final = re.compile(r"\d[\d.,/-]*[^\W\d_]{1,4}|\d[\w./-]*(?:-[a-z]+)+")
-"""A number with a unit, or in a word such as 20th-century."""
-_FILE_ENDINGS: Final = load_words("file_endings")
-_SPACELESS_NAME: Final = re.compile(SPACELESS_NAMES)
-
-_IS_CODE, _MAY_BE_CODE, _IS_HARDLY_CODE = 0.95, 0.7, 0.2
-_IS_TITLE, _MAY_BE_TITLE = 0.9, 0.3
-_IS_SPACELESS: Final = 0.6
-
-_Token = tuple[str, int, int]
-"""A word, its start and its end."""
 
 
 class NameCandidate(NamedTuple):
@@ -334,13 +337,11 @@ class _ScoredWords:
     def names(self) -> Iterator[NameCandidate]:
         end = 0
         for start, word in enumerate(self._words):
-            if start >= end and not word[0].islower() and self._may_begin(start):
+            is_code = self._tokens[start][1] in self._code
+            if start >= end and not word[0].islower() and is_capitalised(word) and not is_code:
                 end = self._without_pronoun(start, self._end_of_run(start))
                 for first, last, score in self._trimmed(start, end):
                     yield from self._parts(first, last, score)
-
-    def _may_begin(self, place: int) -> bool:
-        return is_capitalised(self._words[place]) and self._tokens[place][1] not in self._code
 
     def _without_pronoun(self, start: int, end: int) -> int:
         """Where a run ends without an "I" that goes on with what somebody does, as in "Friday I went"."""
@@ -364,7 +365,9 @@ class _ScoredWords:
 
     def _end_of_run(self, last: int) -> int:
         words = self._words
-        while not self._ends_name(last):
+        while not words[last].endswith(".") or (
+            _INITIALS.fullmatch(words[last]) or plain_word(words[last]) in _ABBREVIATED_TITLES
+        ):
             after = last + 1
             while after < len(words) and after - last <= _MAX_LINKS and words[after] in LINKS:
                 after += 1
@@ -378,8 +381,16 @@ class _ScoredWords:
         word = self._words[after]
         if self._tokens[after][1] in self._code or (_is_title(word) and not _is_title(self._words[last])):
             return False
-        if plain_word(word) in _DAYS_AND_MONTHS and self._is_date(last, after):
-            return False
+        if plain_word(word) in _DAYS_AND_MONTHS:
+            # It is a date rather than part of a name, as it is in "Black Friday".
+            if word.endswith("."):
+                return False
+            if plain_word(word) not in MONTHS:
+                is_date = not self._model.level(plain_word(self._words[last]))
+            else:
+                is_date = self._words[after + 1 : after + 2] != [] and self._words[after + 1][0].isdecimal()
+            if is_date:
+                return False
         if is_capitalised(word):
             return True
         # Part of a larger number, as in 21,500, is no part of a name.
@@ -388,24 +399,13 @@ class _ScoredWords:
         )
         return is_number and after == last + 1
 
-    def _is_date(self, last: int, after: int) -> bool:
-        """Say whether a day or a month is a date rather than part of a name, as it is in "Black Friday"."""
-        if self._words[after].endswith("."):
-            return True
-        if plain_word(self._words[after]) in MONTHS:
-            return self._words[after + 1 : after + 2] != [] and self._words[after + 1][0].isdecimal()
-        return not self._model.level(plain_word(self._words[last]))
-
-    def _ends_name(self, place: int) -> bool:
-        word = self._words[place]
-        if not word.endswith("."):
-            return False
-        return not _INITIALS.fullmatch(word) and plain_word(word) not in _ABBREVIATED_TITLES
-
     def _trimmed(self, start: int, end: int) -> Iterator[tuple[int, int, float]]:
         """Yield a run without the words in front that are hardly part of its name; and with them, where they may be."""
         if self._surroundings.is_shouted:
-            yield from self._likely_parts(start, end)
+            for is_likely, places in groupby(range(start, end), lambda place: self._score(place) >= LIKELY):
+                part = list(places)
+                if is_likely:
+                    yield part[0], part[-1] + 1, max(map(self._score, part))
             return
         first = start
         # Only where a sentence may begin does a capital not tell a name from a stop word.
@@ -435,12 +435,6 @@ class _ScoredWords:
             return place < end - 1 and self._score(place) < LIKELY
         is_rare = end - place > 1 and not self._model.level(plain_word(word))
         return is_start and not is_rare and not _is_title(word) and self._score(place) < LIKELY
-
-    def _likely_parts(self, start: int, end: int) -> Iterator[tuple[int, int, float]]:
-        for is_likely, places in groupby(range(start, end), lambda place: self._score(place) >= LIKELY):
-            part = list(places)
-            if is_likely:
-                yield part[0], part[-1] + 1, max(map(self._score, part))
 
     def _parts(self, first: int, end: int, score: float) -> Iterator[NameCandidate]:
         """Yield a run and what its links join. Names beside each other, or a name and its place, are not one name."""
@@ -479,17 +473,6 @@ def _split_at_links(run: Sequence[_Token], links: frozenset[str]) -> Iterator[Se
             yield part
 
 
-_MAX_NAME_CHARACTERS: Final = 120
-"""No name is longer; comparing takes time with the product of the lengths."""
-_MAX_COMPARED: Final = 50
-"""So many that share most pairs of letters are compared letter by letter."""
-_MAX_WORDS: Final = 6
-_MIN_WORD_CHARACTERS: Final = 4
-"""Shorter words, such as "the" and "von", stand in too many names."""
-_MIN_SHARED_PAIRS: Final = 0.3
-_MIN_RATIO: Final = 0.7
-
-
 def find_similar_names(name: str, names: Iterable[str], count: int) -> list[str]:
     """Return the names, at most so many, that are spelled most like one, or that share a word with it; best first.
 
@@ -508,13 +491,6 @@ def find_similar_names(name: str, names: Iterable[str], count: int) -> list[str]
 
 def _similarity(name: str, other: str) -> float:
     """How much two names, or single words of them, are spelled alike: from 0 to 1."""
-    pairs = [(mine, theirs) for mine in _words(name) for theirs in _words(other)]
-    return max(_ratio(name, other), 0.9 * max((_ratio(*pair) for pair in pairs), default=0.0))
-
-
-def _words(name: str) -> list[str]:
-    return [word for word in name.split() if len(word) >= _MIN_WORD_CHARACTERS][:_MAX_WORDS]
-
-
-def _ratio(a: str, b: str) -> float:
-    return SequenceMatcher(None, a, b, autojunk=False).ratio()
+    words, others = ([w for w in each.split() if len(w) >= _MIN_WORD_CHARACTERS][:_MAX_WORDS] for each in (name, other))
+    pairs = [(name, other, 1.0), *((mine, theirs, 0.9) for mine in words for theirs in others)]
+    return max(factor * SequenceMatcher(None, a, b, autojunk=False).ratio() for a, b, factor in pairs)

@@ -107,16 +107,13 @@ def _unwrapped_lines(text: str) -> Iterator[str]:
     line = ""
     for raw in text.splitlines():
         following = _LIST_MARK.sub("", raw).strip()
-        if line and (not following or not _is_wrapped(line, raw)):
+        is_wrapped = line and len(line) in _WRAPPED_LINE_CHARACTERS and line[-1] not in ".!?…。！？:;"
+        if line and not (following and is_wrapped and raw[:1].islower()):
             yield line
             line = ""
         line = f"{line} {following}" if line else following
     if line:
         yield line
-
-
-def _is_wrapped(line: str, following: str) -> bool:
-    return len(line) in _WRAPPED_LINE_CHARACTERS and line[-1] not in ".!?…。！？:;" and following[:1].islower()
 
 
 def _ends_sentence(line: str, start: int, end: re.Match[str]) -> bool:
@@ -127,31 +124,25 @@ def _ends_sentence(line: str, start: int, end: re.Match[str]) -> bool:
     mark = end["mark"]
     if end["close"] or mark[0] == "…" or (len(mark) > 1 and set(mark) == {"."}):
         return not after[0].islower()
+    if mark != ".":
+        return True
+    # A full stop may belong to an abbreviation, an initial or a number of order.
     before = line[max(start, end.start() - _CHARACTERS_BEFORE_STOP) : end.start()]
-    return mark != "." or not _continues_after_stop(before, after)
-
-
-def _continues_after_stop(before: str, after: str) -> bool:
-    """Say whether a full stop between the two belongs to an abbreviation, an initial or a number of order."""
     last = "".join(before.split()[-1:]).lstrip(_OPENING)
     if last.isdecimal():
-        return len(last) <= 2 and bool(_AFTER_ORDINAL.match(after))
+        return len(last) > 2 or not _AFTER_ORDINAL.match(after)
     if len(last) == 1 and last.isalpha():
-        return last.isupper() and last != "I" and after[0].isupper() and before.strip() != last
-    return _is_abbreviation(last, after[0])
-
-
-def _is_abbreviation(word: str, after: str) -> bool:
-    match _ABBREVIATIONS.get(word.lower()):
+        return not (last.isupper() and last != "I" and after[0].isupper() and before.strip() != last)
+    match _ABBREVIATIONS.get(last.lower()):
         case "always":
-            return True
+            return False
         case "before a number":
-            return after.isdecimal()
+            return not after[0].isdecimal()
         case "before a name":
-            return word[0].isupper() and after.isupper()
+            return not (last[0].isupper() and after[0].isupper())
         case "before a small letter":
-            return after.islower()
-    return False
+            return not after[0].islower()
+    return True
 
 
 LONG_TEXT_WORDS: Final = 150

@@ -13,8 +13,7 @@ import pytest
 import eunoe
 from eunoe.apps.discussion import Discussion, DiscussionSettings, discussion_ids
 from eunoe.apps.discussion.files import Layout, import_discussion, import_folder
-from eunoe.apps.discussion.model import chunk_memories, keyword_memories
-from eunoe.apps.discussion.scope import discussion_scope
+from eunoe.apps.discussion.model import chunk_memories, discussion_scope, keyword_memories
 from eunoe.apps.discussion.settings import (
     AuthorSettings,
     ChunkSettings,

@@ -12,7 +12,7 @@ from tests.support.discussion_writer import DiscussionWriter
 
 import eunoe
 from eunoe.apps.discussion.keywords import KeywordQuery, search_keyword_memories
-from eunoe.apps.discussion.scope import discussion_scope
+from eunoe.apps.discussion.model import discussion_scope
 from eunoe.errors import EmbedderError, InputError
 from eunoe.memory import Memory
 from eunoe.model.arguments import utc_now

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import eunoe
-from eunoe.apps.discussion.model import chunk_memories, keyword_memories
-from eunoe.apps.discussion.scope import discussion_scope
+from eunoe.apps.discussion.model import chunk_memories, discussion_scope, keyword_memories
 from eunoe.apps.discussion.settings import read_settings
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, run_workflow
 from eunoe.apps.discussion.workflow.node import NODE_TYPES

@@ -15,8 +15,14 @@ import pytest
 
 import eunoe
 from eunoe.apps.discussion.log import DiscussionLog
-from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, all_atoms, chunk_memories, keyword_memories
-from eunoe.apps.discussion.scope import discussion_scope
+from eunoe.apps.discussion.model import (
+    CHUNK_MEMORY,
+    KEYWORD_MEMORY,
+    all_atoms,
+    chunk_memories,
+    discussion_scope,
+    keyword_memories,
+)
 from eunoe.apps.discussion.settings import AuthorSettings, ChunkSettings, DiscussionSettings
 from eunoe.apps.discussion.update import UpdateReport, update_discussion
 from eunoe.errors import LlmError

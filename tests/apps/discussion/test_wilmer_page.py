@@ -13,7 +13,7 @@ import pytest
 import eunoe
 from eunoe.apps.discussion import Discussion, plugin, script_node
 from eunoe.apps.discussion.workflow import Environment, NodeCall, Workflow, node, run_workflow
-from eunoe.apps.discussion.workflow.models import ModelMap, Preset
+from eunoe.apps.discussion.workflow.document import ModelMap, Preset
 from eunoe.apps.discussion.workflow.node import NODE_TYPES
 from eunoe.server.mcp.discussion import _VARIABLES, DISCUSSION_TOOLS
 from eunoe.server.mcp.server import find_profile

@@ -25,7 +25,6 @@ from tests.support.agentflow_memory import (
     user,
 )
 
-from eunoe.errors import ScopeError
 from eunoe.hosts.agentflow import (
     MemoryAwareMixin,
     MemoryManager,
@@ -134,18 +133,6 @@ def test_what_a_node_changes_in_its_state_is_kept(store: CountingStore) -> None:
     ask(compile_chain({"MAIN": node}, callbacks, state=Notes(), checkpointer=checkpointer))
     kept = asyncio.run(checkpointer.aget_state(dict(ANNA)))
     assert (kept.mood, kept.context_summary) == ("merry", "Now merry.")
-
-
-def test_a_node_may_call_its_state_as_it_likes(store: CountingStore) -> None:
-    seen: list[AgentState] = []
-
-    def node(notes: Any) -> str:
-        seen.append(notes)
-        return "Green tea."
-
-    ask(compile_chain({"MAIN": node}, memory_callbacks(MemoryManager(store))))
-    assert "green tea" in (seen[0].context_summary or "")
-    assert store.writes == 1
 
 
 def test_braces_in_memories_are_inert(store: CountingStore) -> None:
@@ -361,17 +348,6 @@ def test_a_graph_without_memory_gets_none_of_another_graph(is_first: bool) -> No
     assert (store.searches, len(store.memories)) == ([], 1)
 
 
-def test_a_graph_in_the_context_of_its_container_has_its_callbacks() -> None:
-    store, seen, container = CountingStore(), list[Any](), InjectQ()
-    store.store(ANNA, "Anna likes green tea")
-    callbacks = memory_callbacks(configure_memory(container, store))
-    app = compile_chain({"MAIN": answering("Noted.", seen)}, callbacks, container=container)
-    compile_chain({"MAIN": answering("Noted.")})
-    with container.context():
-        asyncio.run(app.ainvoke(user_message("Which tea does Anna like?"), config=dict(ANNA)))
-    assert "green tea" in seen[0].context_summary
-
-
 class MemoryAgent(MemoryAwareMixin, graphs.Agent):  # type: ignore[misc, name-defined]
     """An agent as users write it."""
 
@@ -409,16 +385,6 @@ def test_the_model_reads_memories_and_the_state_does_not_keep_them(braced: Count
     assert "recalled" not in kept.model_dump_json()
 
 
-def test_agent_and_callbacks_share_one_search(braced: CountingStore) -> None:
-    manager = MemoryManager(braced, dedup_threshold=None)
-    model = ScriptedModel(["A draft.", "Green tea."])
-    nodes = {"DRAFT": agent(model, manager), "MAIN": agent(model, manager)}
-    app = compile_chain(nodes, memory_callbacks(manager, store_nodes=["MAIN"]))
-    asyncio.run(app.ainvoke(user_message("Which tea does Anna like?"), config=dict(ANNA)))
-    assert len(braced.searches) == 1
-    assert braced.writes == 1
-
-
 @pytest.mark.parametrize("manager", [None, MemoryManager(), MemoryManager(BrokenStore())])
 def test_an_agent_without_a_working_memory_answers(manager: MemoryManager | None) -> None:
     model = ScriptedModel(["Hello."])
@@ -437,12 +403,6 @@ def test_the_context_is_a_copy_that_keeps_the_summary(braced: CountingStore) -> 
     assert "Anna likes {green} tea" in enhanced.context_summary.format()
     again, _ = asyncio.run(own.with_memory_context(enhanced, ANNA))
     assert again.context_summary == enhanced.context_summary
-
-
-def test_a_context_of_nobody_is_refused(braced: CountingStore) -> None:
-    own = agent(ScriptedModel([]), MemoryManager(braced))
-    with pytest.raises(ScopeError):
-        asyncio.run(own.with_memory_context(AgentState(context=[user("tea?")]), {}))
 
 
 def test_an_interaction_is_stored_under_an_id_that_leads_to_it(braced: CountingStore) -> None:

@@ -4,7 +4,6 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from tenxgraph.storage.store.base_store import BaseStore
@@ -136,30 +135,11 @@ def test_what_scores_below_the_threshold_is_not_recalled(store: CountingStore, m
     assert recall(manager, "anything") == ["fits better", "fits"]
 
 
-def test_no_more_than_the_maximum_are_recalled(store: CountingStore, manager: MemoryManager) -> None:
-    store.set_search_results([fact(f"tea {number}", 0.8 + number / 100, id=str(number)) for number in range(9)])
-    assert recall(manager, "tea") == ["tea 4", "tea 3", "tea 2", "tea 1", "tea 0"]
-
-
 def test_several_types_are_searched_one_by_one(store: CountingStore, manager: MemoryManager) -> None:
     for memory_type in (MemoryType.SEMANTIC, MemoryType.EPISODIC, MemoryType.PROCEDURAL):
         asyncio.run(store.astore(ANNA, f"green tea, {memory_type.value}", memory_type=memory_type))
     types = [MemoryType.SEMANTIC, MemoryType.PROCEDURAL]
     assert sorted(recall(manager, "green tea", memory_types=types)) == ["green tea, procedural", "green tea, semantic"]
-
-
-def test_a_blank_query_recalls_nothing(store: CountingStore, manager: MemoryManager) -> None:
-    interact(manager, "I like green tea.", "Noted.")
-    assert recall(manager, "  ") == []
-
-
-@pytest.mark.parametrize("facts", [{"facts": ["Anna keeps bees."]}, '["Anna keeps bees."]'])
-def test_an_object_with_facts_or_json_is_taken_as_its_list(
-    store: CountingStore, manager: MemoryManager, facts: Any
-) -> None:
-    ids = asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), facts))
-    assert contents(list(store.memories.values())) == ["Anna keeps bees."]
-    assert ids == list(store.memories)
 
 
 @pytest.mark.parametrize("facts", ["Anna keeps bees.", {"items": []}, [7], 7])
@@ -210,17 +190,6 @@ def test_a_long_text_that_differs_in_a_word_is_kept(store: CountingStore, manage
     assert len(store.memories) == 4
 
 
-def test_an_interaction_that_was_taken_for_another_leaves_that_as_it_is(
-    store: CountingStore, manager: MemoryManager
-) -> None:
-    first = interact(manager, "Which tea?", "Green tea.")
-    again = user("Which tea?")
-    assert asyncio.run(manager.store_interaction(ANNA, again, assistant("Green tea."))) == first
-    second = asyncio.run(manager.store_interaction(ANNA, again, assistant("Black tea, I mean.")))
-    assert second != first
-    assert store.memories[first].content.endswith("Green tea.")
-
-
 def test_the_oldest_are_archived_where_there_are_too_many(store: CountingStore) -> None:
     manager = MemoryManager(store, max_per_user=2)
     words = ["apples", "bridges", "clocks", "dragons"]
@@ -231,14 +200,6 @@ def test_the_oldest_are_archived_where_there_are_too_many(store: CountingStore) 
     assert set(ids) == set(store.memories), "nothing is deleted"
     assert asyncio.run(manager.archive(ANNA, ids[1], archived=False))
     assert recall(manager, "bridges") != []
-
-
-def test_archived_memories_take_no_room(store: CountingStore) -> None:
-    manager = MemoryManager(store, dedup_threshold=None)
-    ids = [asyncio.run(store.astore(ANNA, f"green tea {uuid4().hex}")) for _ in range(60)]
-    for memory_id in ids[:55]:
-        assert asyncio.run(manager.archive(ANNA, memory_id))
-    assert len(recall(manager, "green tea")) == 5
 
 
 def test_scores_fade_with_age_but_not_those_of_pinned_memories(store: CountingStore) -> None:
@@ -309,13 +270,6 @@ def test_nobody_forgets_what_belongs_to_others(store: CountingStore, manager: Me
     assert not asyncio.run(manager.pin(BEN, memory_id))
     asyncio.run(manager.forget_user(BEN))
     assert set(store.memories) == {memory_id}
-
-
-def test_what_was_forgotten_may_be_said_again(store: CountingStore, manager: MemoryManager) -> None:
-    question, answer = user("I live in Lisbon."), assistant("Noted.")
-    memory_id = asyncio.run(manager.store_interaction(ANNA, question, answer))
-    asyncio.run(manager.forget_memory(ANNA, memory_id))
-    assert asyncio.run(manager.store_interaction(ANNA, question, answer)) in store.memories
 
 
 @pytest.mark.parametrize(
@@ -393,13 +347,6 @@ def test_nobody_recalls_what_belongs_to_others(any_store: BaseStore) -> None:
     assert recall(manager, "Lisbon") == ["User: I live in Lisbon.\nAssistant: Noted."]
 
 
-def test_nobody_recalls_what_belongs_to_another_thread(any_store: BaseStore) -> None:
-    manager = MemoryManager(any_store, relevance_threshold=0.0, scope="thread")
-    say(manager, "I live in Lisbon.")
-    assert recall(manager, "Lisbon", {**ANNA, "thread_id": "t2"}) == []
-    assert len(recall(manager, "Lisbon")) == 1
-
-
 def test_what_is_too_much_is_archived_and_pinned_memories_stay(any_store: BaseStore) -> None:
     manager = MemoryManager(any_store, relevance_threshold=0.0, max_per_user=2, dedup_threshold=None)
     pinned = say(manager, "I live in Lisbon.")
@@ -443,15 +390,6 @@ def test_eunoe_finds_what_has_other_words(eunoe_store: EunoeStore) -> None:
     asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), facts))
     assert recall(manager, "Is Anna allergic to anything?")[0] == "Anna is allergic to peanuts."
     assert recall(manager, "How do magnets work?") == []
-
-
-def test_an_interaction_that_another_process_stored_is_known(eunoe_store: EunoeStore) -> None:
-    question, answer = user("I live in Lisbon."), assistant("Noted.")
-    ids = {
-        asyncio.run(MemoryManager(eunoe_store, dedup_threshold=None).store_interaction(ANNA, question, answer))
-        for _ in range(2)
-    }
-    assert len(ids) == len(asyncio.run(eunoe_store.aget_all(ANNA))) == 1
 
 
 @pytest.mark.parametrize("scope", ["user", "thread"])

@@ -7,7 +7,6 @@ import inspect
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -163,17 +162,6 @@ def test_metadata_is_added_to_or_replaced(store: EunoeStore) -> None:
     assert store.get_all(ANNA)[0].metadata == {"category": "kept"}
 
 
-def test_updates_through_several_stores_at_once_lose_nothing(store: EunoeStore, memory: Memory) -> None:
-    id = store.store(ANNA, "text", metadata={f"n{n}": -1 for n in range(10)})
-    stores = [store, *(EunoeStore(memory) for _ in range(3))]
-
-    async def update_all() -> None:
-        await asyncio.gather(*(stores[n % 4].aupdate(ANNA, id, "text", metadata={f"n{n}": n}) for n in range(20)))
-
-    asyncio.run(update_all())
-    assert store.get_all(ANNA)[0].metadata == {**{f"n{n}": n for n in range(20)}, "category": "general"}
-
-
 @pytest.mark.remote
 def test_an_update_that_meets_others_keeps_what_those_changed(
     store: EunoeStore, memory: Memory, monkeypatch: pytest.MonkeyPatch
@@ -229,17 +217,6 @@ def test_a_memory_key_names_one_memory_of_its_type(store: EunoeStore) -> None:
     assert found.id == first
 
 
-def test_tasks_that_store_one_key_at_once_end_with_one_memory(store: EunoeStore) -> None:
-    async def store_all() -> list[str]:
-        writes = (store.astore(ANNA, f"Text {n}", metadata={"memory_key": "k"}, memory_id=f"m{n}") for n in range(20))
-        return list(await asyncio.gather(*writes))
-
-    ids = asyncio.run(store_all())
-    (memory,) = store.get_all(ANNA)
-    assert set(ids) == {memory.id}
-    assert memory.content in {f"Text {n}" for n in range(20)}
-
-
 def test_processes_that_store_one_key_at_once_end_with_one_memory(path: Path) -> None:
     with eunoe.open(path, embedder="none"):
         pass
@@ -291,14 +268,6 @@ def test_forgetting_takes_what_the_config_and_the_filters_name(store: EunoeStore
     assert asyncio.run(store.aforget_memory({"user_id": "anna"})) == 1
     assert asyncio.run(store.aforget_memory({"user_id": "anna"})) == 0
     assert contents(store.get_all(BEN)) == ["four"]
-
-
-@pytest.mark.parametrize("options", [{}, {"memory_type": MemoryType.EPISODIC}])
-def test_a_memory_with_several_versions_is_forgotten_as_one(store: EunoeStore, options: dict[str, Any]) -> None:
-    for number in range(5):
-        store.store(ANNA, f"version {number}", memory_id="one")
-    assert store.forget_memory({"user_id": "anna"}, **options) == 1
-    assert store.get_all(ANNA) == []
 
 
 @pytest.mark.remote
@@ -353,28 +322,6 @@ def test_what_is_refused_is_an_error_and_no_success(store: EunoeStore, memory: M
     with pytest.raises(ConflictError, match="ignored"):
         store.store(ANNA, "text")
     assert store.get_all(ANNA) == []
-
-
-def test_async_methods_leave_the_event_loop_free(store: EunoeStore, memory: Memory, monkeypatch: Any) -> None:
-    began, may_end = threading.Event(), threading.Event()
-    recall = memory.recall
-
-    def slow_recall(*args: Any, **kwargs: Any) -> Any:
-        began.set()
-        may_end.wait(60)
-        return recall(*args, **kwargs)
-
-    monkeypatch.setattr(memory, "recall", slow_recall)
-
-    async def search() -> list[MemorySearchResult]:
-        searching = asyncio.create_task(store.asearch(ANNA, "text"))
-        while not began.is_set():
-            await asyncio.sleep(0)
-        assert not searching.done()
-        may_end.set()
-        return await searching
-
-    assert asyncio.run(search()) == []
 
 
 USER = {"user_id": "anna"}
@@ -590,15 +537,6 @@ def test_a_memory_key_is_found_whatever_the_words_are(store: EunoeStore) -> None
     assert store.search(USER, "Annabel", filters={"memory_key": "user_name", "category": "x"}) == []
 
 
-def test_a_limit_of_any_size(store: EunoeStore) -> None:
-    store.batch_store(USER, [f"Tea number {n}" for n in range(30)])
-    assert [len(store.search(USER, "tea", limit=limit)) for limit in (0, 1, 12, 25, 1000)] == [0, 1, 12, 25, 30]
-    assert len(store.search(USER, "", limit=3)) == 3
-    for limit in (-1, 1.5, "3"):
-        with pytest.raises(InputError, match="limit"):
-            store.search(USER, "tea", limit=limit)  # type: ignore[arg-type]
-
-
 def test_a_budget_of_tokens_takes_whole_memories(store: EunoeStore) -> None:
     long = "Tea from Assam. " + "It is strong and dark. " * 300
     for text in (long, "Tea from Darjeeling.", "Tea from Ceylon."):
@@ -678,11 +616,3 @@ def test_a_filter_may_name_the_user(store: EunoeStore) -> None:
         with pytest.raises(InputError, match="user_id"):
             store.search(USER, "tea", filters=filters)
     assert store.forget_memory(USER, filters={"user_id": "anna"}) == 1
-
-
-def test_a_filter_may_name_one_of_the_users_that_a_policy_lets_through(store: EunoeStore) -> None:
-    for name in ("anna", "ben"):
-        store.store({"user_id": name}, f"{name} likes tea.")
-    all_users = {"authz": {"scope": "none", "user_id": None}}
-    assert len(store.search(all_users, "tea")) == 2
-    assert contents(store.search(all_users, "tea", filters={"user_id": "ben"})) == ["ben likes tea."]

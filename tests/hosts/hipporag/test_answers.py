@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from tests.hosts.hipporag.samples import ALL_DOCS, CINDERELLA, GEORGE, GOLD_ANSWERS, GOLD_DOCS, OLIVER, QUERIES
 
@@ -123,14 +122,6 @@ def test_a_document_cannot_speak_for_anybody_else(opened: Callable[..., HippoRAG
     assert "PWNED" not in prompt.system
     assert [prompt.text.count(tag) for tag in ("<document ", "</document>", "<question>", "</question>")] == [1] * 4
     assert (solution.answer, message) == ("a zebra", "Answer: a zebra")
-
-
-def test_a_question_without_documents_is_asked_too(opened: Callable[..., HippoRAG]) -> None:
-    llm = ScriptedLlm(["Answer: The documents do not tell it."])
-    with opened(llm) as rag:
-        (solution,), _, _ = rag.rag_qa(["Which protein folds a membrane?"])
-    assert (solution.docs, solution.answer) == ([], "The documents do not tell it.")
-    assert "<document " not in llm.prompts[0].text
 
 
 @pytest.mark.parametrize("failure", [LlmError("the server is down"), DeclinedError("it declined")])
@@ -315,26 +306,11 @@ def _causes(error: BaseException) -> list[BaseException]:
     return [] if error.__cause__ is None else [error.__cause__, *_causes(error.__cause__)]
 
 
-def test_a_failure_over_a_prompt_that_is_too_long_is_known(opened_with: Callable[..., HippoRAG]) -> None:
-    with opened_with(qa_llm=fail(RuntimeError("maximum context length is 8192 tokens"))) as rag:
-        with pytest.raises(LlmError) as caught:
-            rag.rag_qa([QUESTION])
-        assert any(isinstance(error, PromptTooLongError) for error in (caught.value, *_causes(caught.value)))
-
-
 def test_what_the_config_sets_reaches_the_model(opened_with: Callable[..., HippoRAG]) -> None:
     llm = give("Answer: x")
     with opened_with({"max_new_tokens": 64, "temperature": 0.7}, qa_llm=llm) as rag:
         rag.rag_qa([QUESTION])
     assert llm.keywords == [{"max_completion_tokens": 64, "temperature": 0.7}]
-
-
-def test_settings_of_answers_are_not_for_reading_documents(opened_with: Callable[..., HippoRAG]) -> None:
-    llm = give("Answer: x")
-    with opened_with({"max_new_tokens": 64}, extraction_llm=llm) as rag:
-        rag.index([OLIVER])
-        rag.rag_qa([QUESTION])
-    assert (llm.keywords[0], llm.keywords[-1]) == ({}, {"max_completion_tokens": 64})
 
 
 def test_a_keyword_is_called_as_the_model_calls_it(
@@ -352,20 +328,6 @@ def test_a_keyword_is_called_as_the_model_calls_it(
     assert asked == [64, 64]
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert warnings == ["temperature is not used: the infer of Offline takes no temperature"]
-
-
-@pytest.mark.parametrize(("given", "counted"), [(np.int64(70), 70), (2**63, 0), (-5, 0), ("many", 0), (None, 0)])
-def test_counts_of_tokens_that_can_be_none_are_not_taken(
-    opened_with: Callable[..., HippoRAG], given: Any, counted: int
-) -> None:
-    usage = {"prompt_tokens": given, "completion_tokens": 9}
-    with opened_with(qa_llm=give(("Thought: so.\nAnswer: a politician", usage, False))) as rag:
-        rag.index([OLIVER])
-        metadata = rag.rag_qa([QUESTION])[2]
-        assert metadata[0]["completion_tokens"] == 9
-        if counted:
-            assert metadata[0]["prompt_tokens"] == counted
-        assert rag.memory.memory.status().usage
 
 
 def test_what_was_answered_before_an_error_outlives_a_copy(opened_with: Callable[..., HippoRAG]) -> None:

@@ -120,14 +120,6 @@ class TestImport:
         assert import_folder(memory, "shop", tmp_path / "old") == HippoReport(documents=2, known=2)
         assert memory.memory.list({"project": "shop"}).items == before
 
-    def test_what_two_models_drew_from_one_passage_is_joined(self, tmp_path: Path, memory: ProjectMemory) -> None:
-        put_openie(tmp_path / "old", OPENIE)
-        other = [{**OPENIE[0], "extracted_entities": ["Badman", "politician"]}]
-        put_openie(tmp_path / "old", other, "openie_results_ner_other.json")
-        assert import_folder(memory, "shop", tmp_path / "old") == HippoReport(
-            documents=2, stored=2, entities=3, triples=1
-        )
-
     def test_what_was_forgotten_here_stays_forgotten(self, tmp_path: Path, memory: ProjectMemory) -> None:
         ids = memory.index("shop", [OLIVER])
         memory.memory.forget({"project": "shop"}, ids)
@@ -177,12 +169,6 @@ class TestImport:
             assert (report.stored, report.forgotten) == (1, 1)
             assert rag.retrieve(["Oliver Badman"])[0].docs == [OLIVER]
             assert rag.retrieve(["George Rankin"])[0].docs in ([], [OLIVER])
-
-    def test_a_long_passage_keeps_its_triples_and_comes_back_whole(self, tmp_path: Path, memory: ProjectMemory) -> None:
-        text = "Minutes of a meeting.\n" * 1000
-        put_openie(tmp_path / "old", [{**OPENIE[0], "passage": text}])
-        assert import_folder(memory, "shop", tmp_path / "old").triples == 1
-        assert memory.retrieve("shop", ["minutes of a meeting"])[0]["docs"] == [text]
 
     @pytest.mark.usefixtures("without_pyarrow")
     def test_without_pyarrow_the_json_is_enough(self, tmp_path: Path, memory: ProjectMemory) -> None:
@@ -268,11 +254,6 @@ class TestCommand:
             "shop": 2,
         }
 
-    def test_the_folder_of_one_is_not_taken_for_many(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        put_openie(tmp_path / "old", OPENIE, f"{MODELS}/openie_state.json")
-        assert self.call(tmp_path / "old") == 1
-        assert "is the save_dir of one HippoRAG: name the project" in capsys.readouterr().err
-
 
 class TestOffer:
     """A memory that is opened where HippoRAG kept its own."""
@@ -309,17 +290,6 @@ class TestOffer:
             assert rag.get_graph_info()["num_extracted_triples"] == 1
         with HippoRAG(save_dir=str(tmp_path / "new"), embedding_model_name="none") as rag:
             assert rag.migrate(tmp_path / "old").stored == 2
-
-    def test_folders_of_several_projects_are_noticed(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-        for number in range(5):
-            put_chunks(tmp_path / f"project-{number}", DOCS)
-        with ProjectMemory.open(tmp_path, embedder="none") as memory:
-            assert "project-0, project-1, project-2 and 2 more" in caplog.text
-            assert "--project" not in caplog.text
-            caplog.clear()
-            memory.index("project-0", [OLIVER])
-        with ProjectMemory.open(tmp_path, embedder="none"):
-            assert caplog.text == ""
 
     def test_the_class_in_its_place_names_what_brings_one_of_several_in(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture

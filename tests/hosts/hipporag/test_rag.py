@@ -84,21 +84,6 @@ def test_an_unrelated_question_gets_an_empty_array(rag: HippoRAG) -> None:
     assert (solution.docs, solution.doc_scores.shape, solution.to_dict()["doc_scores"]) == ([], (0,), [])
 
 
-def test_gold_documents_give_recall_beside_the_results(rag: HippoRAG) -> None:
-    rag.index(DOCS)
-    solutions, figures = rag.retrieve(["Cinderella royal ball", "Oliver Badman"], 5, [[CINDERELLA], [OLIVER, "x"]])
-    assert [solution.gold_docs for solution in solutions] == [[CINDERELLA], [OLIVER, "x"]]
-    assert (figures["Recall@1"], figures["Recall@200"]) == (0.75, 0.75)
-
-
-def test_a_document_is_found_at_once_after_an_earlier_retrieve(rag: HippoRAG) -> None:
-    rag.index([OLIVER])
-    assert rag.retrieve(["Cinderella royal ball"])[0].docs == []
-    rag.index([CINDERELLA])
-    assert rag.retrieve(["Cinderella royal ball"])[0].docs == [CINDERELLA]
-    assert rag.retrieve(["Oliver Badman"])[0].docs == [OLIVER]
-
-
 def test_deletes_what_is_there_and_passes_over_the_rest(rag: HippoRAG) -> None:
     rag.index(DOCS)
     rag.delete([CINDERELLA, "never indexed"])
@@ -171,14 +156,6 @@ def test_a_known_text_gets_the_metadata_of_its_latest_chunk(rag: HippoRAG) -> No
     assert rag.retrieve(["Cinderella"])[0].docs == []
 
 
-def test_a_long_document_has_the_metadata_of_its_chunk(rag: HippoRAG) -> None:
-    text = "Minutes of the meeting about Zanzibar.\n" * 400
-    rag.index([Chunk(text, "minutes.txt")])
-    rag.index([Chunk(text, "minutes.md")])
-    (solution,) = rag.retrieve(["meeting about Zanzibar"])
-    assert (solution.docs, solution.doc_metadata) == ([text], [{"source_id": "minutes.md"}])
-
-
 def test_chunks_of_hipporag_itself_are_taken(rag: HippoRAG) -> None:
     rag.index([SimpleNamespace(content=OLIVER, source_id=12, metadata=None)])
     assert rag.retrieve(["Oliver Badman"])[0].doc_metadata == [{"source_id": "12"}]
@@ -207,11 +184,6 @@ def test_vectors_alone_give_the_nearest_to_any_question(tmp_path: Path) -> None:
         assert figures["Recall@200"] == 1.0
 
 
-def test_vectors_alone_need_vectors(rag: HippoRAG) -> None:
-    with pytest.raises(InputError, match="name an embedding model"):
-        rag.retrieve_dpr(["Who?"])
-
-
 @pytest.mark.parametrize("count", [0, -1, 1.5, "5", True])
 def test_a_number_of_documents_is_one_or_more(rag: HippoRAG, count: Any) -> None:
     with pytest.raises(InputError, match="num_to_retrieve"):
@@ -238,14 +210,6 @@ def test_an_extraction_llm_reads_what_is_indexed(tmp_path: Path) -> None:
         assert rag.retrieve(["Oliver Badman"])[0].docs == [OLIVER]
         assert rag.rag_qa(["Where is Montebello?"])[0][0].answer == "Rockland County"
     assert (len(reader.prompts), len(answerer.prompts)) == (2, 1)
-
-
-def test_without_an_extraction_llm_indexing_asks_nobody(tmp_path: Path) -> None:
-    llm = ScriptedLlm([])
-    with HippoRAG(save_dir=str(tmp_path), embedding_model_name="none", qa_llm=llm) as rag:
-        rag.index(DOCS)
-        rag.retrieve(["Oliver Badman"])
-    assert llm.prompts == []
 
 
 ANNA = "Anna lives in Bergen."

@@ -12,7 +12,6 @@ from pathlib import Path
 from threading import Event, get_ident
 from typing import Any
 
-import numpy as np
 import pytest
 from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
@@ -20,7 +19,6 @@ from tests.hosts.langchain.conftest import human, recalled, said
 from tests.support.chat_models import ScriptedModel
 from tests.support.waiting import wait_until
 
-import eunoe
 from eunoe.errors import StoreBusyError
 from eunoe.hosts.langchain import MemoryMiddleware
 from eunoe.hosts.langchain.deadline import Deadline
@@ -59,25 +57,6 @@ def test_a_closed_memory_costs_the_memory_alone(
     assert call(agent, human("A secret."))["messages"][-1].text == "Hello."
     assert "ClosedError" in caplog.text
     assert "secret" not in caplog.text
-
-
-class BrokenEmbedder:
-    name = "broken"
-
-    def embed(self, texts: list[str]) -> Any:
-        raise RuntimeError("no vectors for you")
-
-    def embed_query(self, text: str) -> np.ndarray[Any, Any]:
-        raise RuntimeError("no vectors for you")
-
-
-@both_ways
-def test_a_broken_embedder_costs_little(call: Invoke, path: Path) -> None:
-    with eunoe.open(path, embedder=BrokenEmbedder()) as memory:
-        model = ScriptedModel("Hello.")
-        agent = create_agent(model, middleware=[MemoryMiddleware(memory)])
-        for text in ("I like jasmine tea.", "What tea do I like?"):
-            assert call(agent, human(text))["messages"][-1].text == "Hello."
 
 
 @both_ways

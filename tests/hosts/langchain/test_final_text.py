@@ -92,21 +92,6 @@ def test_after_a_long_page_a_short_reply_in_any_language_gives_way() -> None:
     assert messages[-1].content == page
 
 
-NATURAL_REPLIES = [
-    "I've stored 2 memories about this page.",
-    "The page is finished. I also noted that all prices are integer cents, so that later pages agree.",
-    "Great, both patterns are now in memory for the next generation of this wiki!",
-    "I have recorded the command pattern and the cross-reference to checkout.py.",
-    "Memory updated. Let me know if you want a diagram as well.",
-    "Done! The documentation for this module is complete, and 3 insights were saved.",
-    "I could not store the second memory: the store says that its id stands for other words.",
-    "Ich habe die Seite im Gedächtnis abgelegt.",
-    "# Summary\n\nI stored 2 memories.",
-    "## Summary\n\n- wrote the page\n- stored one pattern",
-    "Everything is in place. " * 30,
-]
-
-
 def test_a_later_page_is_the_answer() -> None:
     messages, _ = run(STORE, "# Storage\nTwo files.")
     assert messages[-1].content == "# Storage\nTwo files."

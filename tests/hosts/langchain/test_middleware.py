@@ -20,7 +20,6 @@ from langchain.tools import tool
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from langgraph.checkpoint.sqlite import SqliteSaver
 from pydantic import BaseModel
 from tests.hosts.langchain.conftest import ANNA, human, recalled, said
 from tests.support.chat_models import ScriptedModel, StreamingModel, tool_call
@@ -138,20 +137,6 @@ def test_neither_checkpoints_nor_streams_hold_what_was_recalled(agent_of: Callab
     assert b"What must I not eat?" in JsonPlusSerializer().dumps_typed([chunk for _, chunk in chunks])[1]
     words = [chunk[0].text for mode, chunk in chunks if mode == "messages"]
     assert "".join(words).strip() == "Nothing with them."
-
-
-@pytest.mark.usefixtures("allergic")
-def test_async_streams_give_every_word_once(agent_of: Callable[..., Any], memory: Memory) -> None:
-    model = StreamingModel("Nothing with them.")
-    agent = agent_of(model)
-
-    async def listen() -> list[str]:
-        return [chunk.text async for chunk, _ in agent.astream(human("What may I eat?"), stream_mode="messages")]
-
-    words = asyncio.run(listen())
-    assert "".join(words).strip() == "Nothing with them."
-    assert recalled(model.requests[0])
-    assert said(memory) == ["user: What may I eat?", "assistant: Nothing with them."]
 
 
 def test_an_async_memory_serves_both_ways(path: Path) -> None:
@@ -297,17 +282,6 @@ def test_a_call_without_a_result_is_patched_before_memory_stands_beside_it(memor
     agent.invoke({"messages": history, **ANNA})
     assert [message.type for message in model.requests[0]] == ["human", "ai", "tool", "human", "human"]
     assert recalled(model.requests[0])
-
-
-def test_a_long_thread_under_summaries_in_a_sqlite_checkpointer(memory: Memory, tmp_path: Path) -> None:
-    with SqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as saver:
-        model = ScriptedModel(*(f"Answer {number}." for number in range(10)))
-        agent = create_agent(model, middleware=make_stack(memory, 5), checkpointer=saver)
-        for number in range(10):
-            state = agent.invoke(human(f"Question {number}."), THREAD)
-    assert len(state["messages"]) < 14
-    expected = [line for number in range(10) for line in (f"user: Question {number}.", f"assistant: Answer {number}.")]
-    assert said(memory, SCOPE) == expected
 
 
 @pytest.mark.parametrize("question", [("user", "Write a menu for me."), HumanMessage("Write a menu for me.")])

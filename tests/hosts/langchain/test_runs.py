@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +16,6 @@ from langchain.agents.middleware import HumanInTheLoopMiddleware, PIIMiddleware,
 from langchain.tools import tool
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 from pydantic import BaseModel
 from tests.hosts.langchain.conftest import ANNA, human, recalled, said
@@ -54,17 +52,6 @@ def test_a_second_turn_learns_only_what_is_new(
     assert calls["observe"] == [2, 2]
 
 
-def test_a_client_that_sends_its_history_each_time_is_learned_from_once(
-    memory: Memory, agent_of: Callable[..., Any]
-) -> None:
-    agent = agent_of(ScriptedModel("Hello Anna.", "Tea, then."))
-    history: list[Any] = [{"role": "user", "content": "I am Anna."}]
-    agent.invoke({"messages": history, **ANNA})
-    history += [{"role": "assistant", "content": "Hello Anna."}, {"role": "user", "content": "I like tea."}]
-    agent.invoke({"messages": history, **ANNA})
-    assert len(said(memory)) == 4
-
-
 def test_tools_results_and_recalled_text_are_not_learned(memory: Memory, agent_of: Callable[..., Any]) -> None:
     memory.remember("user=anna", "Anna is allergic to peanuts.")
     model = ScriptedModel(
@@ -93,23 +80,6 @@ def test_interrupt_and_resume_learn_once(memory: Memory, agent_of: Callable[...,
     facts = [item.text for item in memory.list("user=anna", kinds=["fact"]).items]
     assert ("Anna likes rice." in facts) == (decision == "approve")
     assert [len(recalled(request)) for request in model.requests] == [1, 1, 1]
-
-
-def test_a_resumed_run_recalls_once(memory: Memory, agent_of: Callable[..., Any], calls: dict[str, list[Any]]) -> None:
-    model = ScriptedModel(*(tool_call("look", place="x", id=str(number)) for number in range(3)), "Done, a red door.")
-    agent = agent_of(model, tools=[look], checkpointer=InMemorySaver(), interrupt_before=["tools"])
-    agent.invoke(human("What is there?"), THREAD)
-    agent.interrupt_before_nodes = []
-    agent.invoke(None, THREAD)
-    assert calls["context"] == ["What is there?"] * 2
-    assert memory.status().messages == 2
-
-
-def test_the_thread_goes_on_in_another_process(memory: Memory, agent_of: Callable[..., Any], tmp_path: Path) -> None:
-    for number in range(2):
-        with SqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as saver:
-            agent_of(ScriptedModel(f"Answer {number}."), checkpointer=saver).invoke(human(f"Turn {number}."), THREAD)
-    assert [line.split()[-1] for line in said(memory, SCOPE)] == ["0.", "0.", "1.", "1."]
 
 
 def test_a_turn_that_broke_off_is_learned_by_the_next_one(memory: Memory, agent_of: Callable[..., Any]) -> None:
@@ -157,18 +127,6 @@ def test_an_edited_message_is_learned_too(memory: Memory, agent_of: Callable[...
         "user: I live in Rome.",
         "user: I live in Paris.",
     ]
-
-
-def test_it_need_not_learn(memory: Memory, agent_of: Callable[..., Any]) -> None:
-    agent_of(ScriptedModel("Ok."), options={"learns": False}).invoke(human("I like tea."))
-    assert memory.scopes() == []
-
-
-def test_async_runs_learn_too(memory: Memory, agent_of: Callable[..., Any]) -> None:
-    agent = agent_of(ScriptedModel("Ok.", "Ok."), checkpointer=InMemorySaver())
-    asyncio.run(agent.ainvoke(human("I like tea."), THREAD))
-    asyncio.run(agent.ainvoke(human("I like rain."), THREAD))
-    assert len(said(memory, SCOPE)) == 4
 
 
 def test_a_message_that_cannot_be_stored_keeps_no_other_waiting(
@@ -445,17 +403,6 @@ def test_a_run_that_was_interrupted_goes_on_with_its_user(
     assert len(said(memory, "session=s1/user=anna")) == 2
     call(agent, {"messages": [("user", "Nobody's words.")]}, THREAD)
     assert "Nobody's" not in str(learned(memory))
-
-
-def test_who_resumes_a_run_may_name_another_user(memory: Memory, agent_of: Callable[..., Any]) -> None:
-    model = ScriptedModel(tool_call("store_memory", content="A fact."), "Noted, a fact.")
-    approval = HumanInTheLoopMiddleware({"store_memory": True})
-    agent = agent_of(model, approval, checkpointer=InMemorySaver())
-    agent.invoke(human("Anna's words.", memory_scope="user=anna"), THREAD)
-    agent.invoke(Command(resume=APPROVE.resume, update={"user_id": "ben"}), THREAD)
-    assert [item.text for item in memory.list("user=ben", kinds=["fact"]).items] == ["A fact."]
-    assert memory.list("user=anna", kinds=["fact"]).items == ()
-    assert said(memory, "user=anna") == ["user: Anna's words."]
 
 
 def test_a_function_sees_what_the_run_named_also_after_an_interrupt(

@@ -77,13 +77,6 @@ def test_a_language_model_that_fails_loses_no_message(path: Path, prompt: str | 
         assert len(log(store, "user=anna")) == len(SAID)
 
 
-def test_a_procedure_whose_model_fails_leaves_the_messages(path: Path) -> None:
-    with eunoe.open(path, embedder="none", llm=ScriptedLlm([]), form=False) as store:
-        with pytest.raises(LLMError):
-            Memory(memory=store).add(SAID, agent_id="ops", memory_type="procedural_memory")
-        assert log(store, "agent=ops") == [message["content"] for message in SAID]
-
-
 def test_what_was_deleted_does_not_come_back_and_may_be_said_again(memory: Memory, path: Path) -> None:
     (added,) = memory.add(SAID, **ANNA)["results"]
     memory.delete(added["id"])
@@ -102,14 +95,6 @@ def test_what_has_expired_is_learned_again(memory: Memory) -> None:
     assert (item["id"], item["memory"], item.get("expiration_date")) == (added["id"], "My dog is called Bruno.", None)
 
 
-def test_what_was_changed_is_learned_again_beside_it(memory: Memory) -> None:
-    (added,) = memory.add(SAID, **ANNA)["results"]
-    memory.update(added["id"], "The dog is called Rex.")
-    assert [each["memory"] for each in memory.add(SAID, **ANNA)["results"]] == ["My dog is called Bruno."]
-    texts = sorted(each["memory"] for each in memory.get_all(filters=ANNA)["results"])
-    assert texts == ["My dog is called Bruno.", "The dog is called Rex."]
-
-
 def test_nothing_is_learned_twice_when_the_engine_forms_memories(path: Path) -> None:
     with eunoe.open(path, embedder="none", llm="none") as store:
         memory = Memory(memory=store)
@@ -119,15 +104,6 @@ def test_nothing_is_learned_twice_when_the_engine_forms_memories(path: Path) -> 
         assert report.messages == 1
         texts = sorted(each["memory"] for each in memory.get_all(filters=ANNA)["results"])
         assert texts == ["My dog is called Bruno.", "anna: I am allergic to peanuts."]
-
-
-def test_delete_all_takes_the_messages_too(memory: Memory, path: Path) -> None:
-    memory.add(SAID, **ANNA)
-    memory.add(SAID, user_id="ben")
-    memory.delete_all(**ANNA)
-    with eunoe.open(path, embedder="none", llm="none", form=False) as store:
-        assert log(store, "user=anna") == []
-        assert len(log(store, "user=ben")) == len(SAID)
 
 
 def test_of_an_incognito_session_nothing_is_kept(path: Path) -> None:

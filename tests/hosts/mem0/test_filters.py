@@ -208,20 +208,3 @@ def test_a_star_means_everybody_in_filters_alone(kilns: Memory) -> None:
     assert users(kilns.get_all(filters={"user_id": {"eq": "*"}})) == []
     assert users(kilns.get_all(filters={"user_id": ["*"]})) == []
     assert users(kilns.search("kiln", filters={"user_id": "*"})) == ["anna", "ben"]
-
-
-@pytest.mark.parametrize(
-    ("filters", "found"),
-    [
-        ({"user_id": {"eq": "anna"}}, ["anna"]),
-        ({"user_id": {"in": ["anna", "zzz"]}}, ["anna"]),
-        ({"user_id": {"in": ["anna", "ben"], "ne": "ben"}}, ["anna"]),
-        ({"user_id": {"in": []}}, []),
-        ({"user_id": "*", "NOT": [{"user_id": "anna"}]}, ["ben"]),
-        ({"user_id": None, "agent_id": "cook"}, []),
-    ],
-)
-def test_conditions_on_ids(kilns: Memory, filters: dict[str, Any], found: list[str]) -> None:
-    kilns.add("The kiln of nobody is red.", user_id="None", agent_id="cook", infer=False)
-    assert [user for user in users(kilns.get_all(filters=filters)) if user != "None"] == found
-    assert users(kilns.get_all(filters={"user_id": None, "agent_id": "cook"})) == []

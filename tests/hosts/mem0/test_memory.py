@@ -352,15 +352,3 @@ def test_when_it_was_said_may_be_told(memory: Memory) -> None:
     items = [memory.get(id), memory.get(other)]
     assert [item and item["created_at"] for item in items] == ["2023-11-14T22:13:20+00:00", "2020-05-05T00:00:00+00:00"]
     assert texts(memory.get_all(filters={**ANNA, "created_at": {"lt": "2021-01-01T00:00:00Z"}})) == ["I like cake."]
-
-
-def test_what_another_part_of_the_program_remembers_is_found(path: Path) -> None:
-    with eunoe.open(path, embedder="static", llm="none", form=False) as store:
-        (said,) = store.observe("user=anna", "I like tea.")
-        store.remember("user=anna", "Anna likes tea.", id="tea/green", files=["tea.md"], source=[said.id])
-        memory = Memory(memory=store)
-        (hit,) = memory.search("tea", filters=ANNA)["results"]
-        memory.update(hit["id"], "Anna likes green tea.")
-        atom = store.get("user=anna", "tea/green")
-        assert isinstance(atom, eunoe.Atom)
-        assert (atom.text, atom.files, atom.source) == ("Anna likes green tea.", ("tea.md",), (said.id,))

@@ -1,9 +1,8 @@
 """Discussions: the memory of a long chat, made by slow creators and read by fast retrievers."""
 
 from eunoe.apps.discussion.log import DiscussionLog, LogReport
-from eunoe.apps.discussion.retrievers import DiscussionReader
-from eunoe.apps.discussion.scope import discussion_ids, discussion_scope
-from eunoe.apps.discussion.service import MemoryService
+from eunoe.apps.discussion.model import discussion_ids, discussion_scope
+from eunoe.apps.discussion.retrievers import DiscussionReader, MemoryService
 from eunoe.apps.discussion.settings import DiscussionSettings, read_settings
 from eunoe.apps.discussion.texts import Retrieval
 from eunoe.apps.discussion.update import ChunkFailure, Discussion, DiscussionStatus, UpdateReport, update_discussion

@@ -105,14 +105,22 @@ def _cost(log: Sequence[Key], request: Sequence[Key], pairs: Sequence[Pair]) -> 
 
 
 def _compare(log: Sequence[Key], request: Sequence[Key]) -> list[Pair]:
-    anchors = _anchors(log, request)
+    """From messages that occur once on either side to the next ones; of those that crossed, the most that stand in
+    order count."""
+    in_log, in_request = Counter(log), Counter(request)
+    places = {key: place for place, key in enumerate(log) if in_log[key] == 1}
+    once = [Pair(places[key], place) for place, key in enumerate(request) if in_request[key] == 1 and key in places]
+    anchors = _longest_rise(once)
     if not anchors:
         return _compare_ends(log, request, Pair(len(log), len(request)))
-    first, last = anchors[0], anchors[-1]
-    pairs = _compare_head(log, request, first)
+    last = anchors[-1]
+    pairs = _compare_head(log, request, anchors[0])
     for before, after in pairwise(anchors):
         pairs += [before, *_compare_gap(log, request, Pair(before.log + 1, before.request + 1), after)]
-    return [*pairs, last, *_compare_tail(log, request, last)]
+    rest = len(request) - last.request - 1
+    end = min(len(log), last.log + 1 + 2 * rest + _SPARE) if rest else last.log + 1
+    tail = _compare_gap(log, request, Pair(last.log + 1, last.request + 1), Pair(end, len(request)))
+    return [*pairs, last, *tail]
 
 
 def _compare_ends(log: Sequence[Key], request: Sequence[Key], end: Pair) -> list[Pair]:
@@ -135,12 +143,6 @@ def _compare_head(log: Sequence[Key], request: Sequence[Key], first: Pair) -> li
     return [*_compare_ends(log, request, end), *neighbours]
 
 
-def _compare_tail(log: Sequence[Key], request: Sequence[Key], last: Pair) -> list[Pair]:
-    rest = len(request) - last.request - 1
-    end = min(len(log), last.log + 1 + 2 * rest + _SPARE) if rest else last.log + 1
-    return _compare_gap(log, request, Pair(last.log + 1, last.request + 1), Pair(end, len(request)))
-
-
 def _compare_gap(log: Sequence[Key], request: Sequence[Key], start: Pair, end: Pair) -> list[Pair]:
     """The pairs between two places, the second not included."""
     opening = 0
@@ -156,14 +158,6 @@ def _compare_gap(log: Sequence[Key], request: Sequence[Key], start: Pair, end: P
         *_common(log, request, *inner),
         *(Pair(end.log - step, end.request - step) for step in range(ending, 0, -1)),
     ]
-
-
-def _anchors(log: Sequence[Key], request: Sequence[Key]) -> list[Pair]:
-    """Messages that occur once on either side; of those that crossed, the most that stand in order."""
-    in_log, in_request = Counter(log), Counter(request)
-    places = {key: place for place, key in enumerate(log) if in_log[key] == 1}
-    pairs = [Pair(places[key], place) for place, key in enumerate(request) if in_request[key] == 1 and key in places]
-    return _longest_rise(pairs)
 
 
 def _longest_rise(pairs: Sequence[Pair]) -> list[Pair]:
@@ -195,10 +189,6 @@ def _common(log: Sequence[Key], request: Sequence[Key], start: Pair, end: Pair) 
             same = log[start.log + row] == request[start.request + column]
             below, right = lengths[row + 1][column], lengths[row][column + 1]
             lengths[row][column] = lengths[row + 1][column + 1] + 1 if same else max(below, right)
-    return _trace(lengths, start)
-
-
-def _trace(lengths: Sequence[Sequence[int]], start: Pair) -> list[Pair]:
     pairs = []
     row = column = 0
     while lengths[row][column]:
@@ -285,7 +275,11 @@ class _Comparison:
         for gap in self._gaps():
             self._fill(gap)
         self._result.restored.sort()
-        self._remember_holes()
+        # What earlier requests left out is remembered on, where this one shows the same two messages side by side.
+        for before, after in pairwise(self._pairs) if self._known_holes else ():
+            hole = Hole(self._line(before.log).id, self._line(after.log).id)
+            if hole in self._known_holes and after.request == before.request + 1:
+                self._result.holes.setdefault(before.request, after.request)
         return self._result
 
     def _is_convincing(self) -> bool:
@@ -313,8 +307,12 @@ class _Comparison:
         if self._is_whole or first.log == first.request <= _TRUST * len(self._pairs):
             self._retract(range(first.log))
             return _Gap(new, -1, first.log)
-        if first.request == 1 and first.log and self._is_edit(first.log - 1, 0):
-            self._retract(range(first.log - 1, first.log))
+        if first.request == 1 and first.log:
+            old, edited = self._line(first.log - 1), self._request[0]
+            texts = old.text[:_COMPARED_CHARACTERS], edited.text[:_COMPARED_CHARACTERS]
+            matcher = SequenceMatcher(None, *texts, autojunk=False)
+            if old.role == edited.role and matcher.quick_ratio() >= _EDIT_SIMILARITY <= matcher.ratio():
+                self._retract(range(first.log - 1, first.log))
         return _Gap(new, first.log - 1, first.log)
 
     def _hole(self, before: Pair, after: Pair, shown: int) -> _Gap:
@@ -329,42 +327,31 @@ class _Comparison:
 
     def _is_deleted(self, gone: range, new: range, before: Pair, shown: int) -> bool:
         """Whether messages between two that the request shows were deleted or edited; they may have been cut off."""
-        known = None if new else self._known_hole(before)
+        left, behind = self._line(before.log).id, self._line(gone.stop)
+        # What earlier requests left out behind the same message.
+        known = None if new else next((hole for hole in self._known_holes if hole.left == left), None)
         may_be_cut = not new and before.request == shown - 1 < _MOST_KEPT
-        if known and may_be_cut and self._has_moved(known, gone):
-            self._result.restored += self._cut_before(before, known)
-            self._result.holes[before.request] = None
-            self._result.note = _note(len(gone)) if known.right else self._result.note
-            return False
-        is_known = known is not None and self._is_resolved(known, gone, new.stop)
+        has_more = self._pairs[-1].request + 1 < len(self._request)
+        is_known = False
+        if known:
+            # Front ends cut more off as the chat grows.
+            has_moved = has_more and any(self._line(place).id == known.right for place in gone)
+            if may_be_cut and (not known.right or has_moved):
+                self._result.restored += self._cut_before(before, known)
+                self._result.holes[before.request] = None
+                self._result.note = _note(len(gone)) if known.right else self._result.note
+                return False
+            # The same is missing though the chat went on, and enough is shown behind it: as much as is missing, or what
+            # was never seen behind it, another branch of the chat.
+            goes_on = has_more and self._pairs[-1].log == len(self._visible) - 1
+            is_branch = any(hole.right == behind.id for hole in behind.holes)
+            is_enough = is_branch or len(self._request) - new.stop >= len(gone)
+            is_known = known.right == behind.id and goes_on and is_enough
         is_deleted = is_known or len(gone) <= _TRUST * max(shown, len(new))
         if may_be_cut or not (new or is_deleted):
             self._result.holes[before.request] = new.stop
         self._result.note = self._result.note if is_deleted else _note(len(gone))
         return is_deleted
-
-    def _known_hole(self, before: Pair) -> Hole | None:
-        """What earlier requests left out behind the same message."""
-        left = self._line(before.log).id
-        return next((hole for hole in self._known_holes if hole.left == left), None)
-
-    def _has_moved(self, known: Hole, gone: range) -> bool:
-        """Whether a request leaves out more than those before did: front ends cut more off as the chat grows."""
-        return not known.right or (self._goes_on() and any(self._line(place).id == known.right for place in gone))
-
-    def _goes_on(self) -> bool:
-        """Whether the request has something new at its end."""
-        return self._pairs[-1].request + 1 < len(self._request)
-
-    def _is_resolved(self, known: Hole, gone: range, right: int) -> bool:
-        """Whether the same is missing though the chat went on, and enough is shown behind it.
-
-        That is as much as is missing, or what was never seen behind it: another branch of the chat.
-        """
-        first, end = self._line(gone.stop), len(self._visible) - 1
-        goes_on = self._pairs[-1].log == end and self._goes_on()
-        is_branch = any(hole.right == first.id for hole in first.holes)
-        return known.right == first.id and goes_on and (is_branch or len(self._request) - right >= len(gone))
 
     def _cut_before(self, before: Pair, known: Hole) -> list[int]:
         """What was taken for deleted when the hole was first seen, and was cut off."""
@@ -377,13 +364,6 @@ class _Comparison:
             if line.retired and line.retired >= first:
                 places.append(place)
         return []
-
-    def _remember_holes(self) -> None:
-        """Remember on what earlier requests left out, where this one shows the same two messages side by side."""
-        for before, after in pairwise(self._pairs) if self._known_holes else ():
-            hole = Hole(self._line(before.log).id, self._line(after.log).id)
-            if hole in self._known_holes and after.request == before.request + 1:
-                self._result.holes.setdefault(before.request, after.request)
 
     def _tail(self) -> _Gap:
         """What comes after the last message that both have."""
@@ -413,12 +393,9 @@ class _Comparison:
         new = len(self._request) - shown
         if shown < _LEAST_OPENING or last != (shown - 1, shown - 1) or not 0 < new <= max(_TRUST, shown):
             return False
-        return self._is_replaced(last) and not self._is_said_again(shown)
-
-    def _is_said_again(self, count: int) -> bool:
-        """Whether the first messages of the log stand further down once more."""
-        keys = self._keys
-        return any(keys[start : start + count] == keys[:count] for start in range(1, len(keys) - count + 1))
+        keys, starts = self._keys, range(1, len(self._keys) - shown + 1)
+        is_said_again = any(keys[start : start + shown] == keys[:shown] for start in starts)
+        return self._is_replaced(last) and not is_said_again
 
     def _rare_pairs(self) -> int:
         """How many of the common messages the log has only once."""
@@ -429,12 +406,6 @@ class _Comparison:
         if last.request + 1 == len(self._request):
             return False
         return self._line(last.log + 1).role == self._request[last.request + 1].role
-
-    def _is_edit(self, visible: int, request: int) -> bool:
-        old, new = self._line(visible), self._request[request]
-        texts = old.text[:_COMPARED_CHARACTERS], new.text[:_COMPARED_CHARACTERS]
-        matcher = SequenceMatcher(None, *texts, autojunk=False)
-        return old.role == new.role and matcher.quick_ratio() >= _EDIT_SIMILARITY <= matcher.ratio()
 
     def _line(self, visible: int) -> Line:
         return self._log[self._visible[visible]]
@@ -448,7 +419,10 @@ class _Comparison:
             return
         place = self._visible[gap.left] + 1 if gap.left >= 0 else 0
         right = self._visible[gap.right] if gap.right < len(self._visible) else len(self._log)
-        retracted = self._retracted_places(place, right)
+        retracted: dict[Key, list[int]] = {}
+        for old in range(place, right):
+            if self._log[old].is_retracted:
+                retracted.setdefault(self._log[old].key, []).append(old)
         waiting = []
         for number in gap.request:
             places = retracted.get(self._request[number].key, [])
@@ -462,14 +436,6 @@ class _Comparison:
             self._result.before.update(dict.fromkeys(waiting, places[choice]))
             waiting = []
         self._result.before.update(dict.fromkeys(waiting, right))
-
-    def _retracted_places(self, start: int, end: int) -> dict[Key, list[int]]:
-        """The places of retracted messages by their keys."""
-        places: dict[Key, list[int]] = {}
-        for place in range(start, end):
-            if self._log[place].is_retracted:
-                places.setdefault(self._log[place].key, []).append(place)
-        return places
 
 
 def _note(count: int) -> str:
@@ -488,7 +454,12 @@ def find_turn_changes(log: Sequence[Line], turn: Sequence[Line]) -> LogChanges:
     >>> find_turn_changes([question, answer], [question, Line("a2", "assistant", "Because.")]).retracted
     [1]
     """
-    last = _last_turn(log, turn[0]) if turn else []
+    last: list[int] = []  # the places of the last turn, from its last message with the role of the first one on
+    for place in range(len(log) - 1, -1, -1) if turn else ():
+        if not log[place].is_retracted:
+            last.insert(0, place)
+            if log[place].role in (turn[0].role, "user"):
+                break
     known = 0
     while known < min(len(last), len(turn)) and log[last[known]].key == turn[known].key:
         known += 1
@@ -498,15 +469,3 @@ def find_turn_changes(log: Sequence[Line], turn: Sequence[Line]) -> LogChanges:
         before=dict.fromkeys(new, len(log)),
         retracted=last[known:] if known and new else [],
     )
-
-
-def _last_turn(log: Sequence[Line], first: Line) -> list[int]:
-    """The places of the last turn of the chat, from its last message with the role of the first one on."""
-    places: list[int] = []
-    for place in range(len(log) - 1, -1, -1):
-        if log[place].is_retracted:
-            continue
-        places.insert(0, place)
-        if log[place].role in (first.role, "user"):
-            break
-    return places

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from eunoe.apps.discussion.settings import AuthorSettings
 from eunoe.errors import EunoeError, LlmError, WorkflowError
-from eunoe.form.summary_answer import PATTERNS
+from eunoe.form.summaries import PATTERNS
 from eunoe.llm.contract import CutAnswerError, Llm, Prompt
 from eunoe.memory import Memory
 from eunoe.model.result import Lease
@@ -114,12 +114,8 @@ class WorkflowAuthor:
         return True
 
     def write(self, inputs: Mapping[str, str]) -> str:
-        try:
+        with _errors_of(self.name, WorkflowError):
             return check_answer(self.run(self.workflow, inputs), self.name)
-        except EunoeError:
-            raise
-        except Exception as error:  # a node of somebody else's making may raise anything
-            raise WorkflowError(f"{self.name} failed: {type(error).__name__}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,19 +145,23 @@ class PromptAuthor:
             max_tokens=self.max_tokens,
             operation="discussion",
         )
-        try:
-            return check_answer(self._ask(prompt), self.name)
-        except EunoeError:
-            raise
-        except Exception as error:  # an LLM of somebody else's making may raise anything
-            raise LlmError(f"{self.name} failed: {type(error).__name__}") from error
+        with _errors_of(self.name, LlmError):
+            try:
+                answer = self.llm.ask(prompt).text
+            except CutAnswerError:
+                answer = self.llm.ask(replace(prompt, max_tokens=prompt.max_tokens * _MORE_ROOM)).text
+            return check_answer(answer, self.name)
 
-    def _ask(self, prompt: Prompt) -> str:
-        """Ask; and once more, with more room, if the answer breaks off at its limit of tokens."""
-        try:
-            return self.llm.ask(prompt).text
-        except CutAnswerError:
-            return self.llm.ask(replace(prompt, max_tokens=prompt.max_tokens * _MORE_ROOM)).text
+
+@contextmanager
+def _errors_of(name: str, kind: type[EunoeError]) -> Iterator[None]:
+    """What is of somebody else's making may raise anything: then an error of ours names it, without its words."""
+    try:
+        yield
+    except EunoeError:
+        raise
+    except Exception as error:
+        raise kind(f"{name} failed: {type(error).__name__}") from error
 
 
 def choose_author(
@@ -244,26 +244,16 @@ def find_fault(answer: str, given: str, before: str, least_share: float, prompts
         return f"it had {len(answer)} characters in place of {len(before)}"
     if len(answer) > len(given) + _MAX_GROWTH_CHARACTERS:
         return f"it had {len(answer)} characters, made from {len(given)}"
-    if len(answer.split()) >= _MIN_REPEATED_WORDS and _repetition(answer) > max(_MAX_REPETITION, _repetition(given)):
+    words, said = answer.split(), given.split() or [""]
+    usual = max(_MAX_REPETITION, len(said) / len(set(said)))  # words for each different one
+    if len(words) >= _MIN_REPEATED_WORDS and len(words) / len(set(words)) > usual:
         return "it repeated the same words over and over"
-    if _repeats(answer, given, prompts):
+    parts = _INPUT.split(f"{prompts.system}\n{prompts.prompt}")
+    asked = [_even(sentence) for part in parts for sentence in split_sentences(part)]
+    written, told = _even(answer), _even(given)
+    if any(len(each) >= _MIN_ECHO_CHARACTERS and each in written and each not in told for each in asked):
         return "it repeated the prompt"
     return ""
-
-
-def _repetition(text: str) -> float:
-    """How many words a text has for each different one."""
-    words = text.split()
-    return len(words) / len(set(words)) if words else 0.0
-
-
-def _repeats(answer: str, given: str, prompts: Prompts) -> bool:
-    """Whether an answer has a sentence of the prompts that was not said."""
-    parts = _INPUT.split(f"{prompts.system}\n{prompts.prompt}")
-    sentences = [_even(sentence) for part in parts for sentence in split_sentences(part)]
-    long = [sentence for sentence in sentences if len(sentence) >= _MIN_ECHO_CHARACTERS]
-    written, said = _even(answer), _even(given)
-    return any(sentence in written and sentence not in said for sentence in long)
 
 
 def _even(text: str) -> str:

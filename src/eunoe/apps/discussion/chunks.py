@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Final, NamedTuple
 
 from eunoe.apps.discussion.model import (
@@ -236,16 +236,6 @@ class ChunkPlan:
     """Messages that wait until there are enough for a chunk."""
 
 
-@dataclass(slots=True)
-class _Span:
-    """Where a chunk stands in the sequence."""
-
-    chunk: Chunk
-    start: int
-    end: int
-    record: ChunkRecord | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Cutting:
     """How what is in no chunk yet is cut."""
@@ -274,58 +264,71 @@ def plan_chunks(
 
     Messages up to the end of `imported` are in imported memories.
     """
-    return _Planner(kind, sequence, cutting).plan(records, leases, imported)
+    planner = _Planner(kind, sequence, cutting, imported)
+    planner.take_records(records)
+    planner.take_leases(leases)
+    planner.cover_imported()
+    planner.extend()
+    planner.review()
+    planner.cut_rest()
+    return planner.finish({lease.name: lease.attempts for lease in leases})
+
+
+@dataclass(slots=True)
+class _Span:
+    """Where a chunk stands in the sequence."""
+
+    chunk: Chunk
+    start: int
+    end: int
+    record: ChunkRecord | None = None
 
 
 class _Planner:
-    def __init__(self, kind: str, sequence: Sequence[LogMessage], cutting: Cutting) -> None:
+    """The steps of a plan, in their order."""
+
+    def __init__(self, kind: str, sequence: Sequence[LogMessage], cutting: Cutting, imported: Chunk | None) -> None:
         self._kind = kind
         self._sequence = sequence
         self._cutting = cutting
+        self._imported = imported
+        self._plan = ChunkPlan()
         self._places = {message.id: place for place, message in enumerate(sequence)}
+        self._is_read = [not message.is_retracted and has_words(message) for message in sequence]
         self._owners: list[int | None] = [None] * len(sequence)
         """By place: the number of the span that covers it."""
         self._spans: list[_Span] = []
-        self._former: list[FormerChunk] = []
-        last = [place for place, message in enumerate(sequence) if _is_turn(message)]
+        self._turns = [place for place, message in enumerate(sequence) if _is_turn(message)]
         self._limit = len(sequence)
         """The place from which on messages are left out, since they may still change."""
         if cutting.lookback > 0:
-            self._limit = last[-cutting.lookback] if cutting.lookback <= len(last) else 0
+            self._limit = self._turns[-cutting.lookback] if cutting.lookback <= len(self._turns) else 0
 
-    def plan(self, records: Records, leases: Sequence[LeaseStatus], imported: Chunk | None) -> ChunkPlan:
-        plan, tried = ChunkPlan(former=self._former), {lease.name: lease.attempts for lease in leases}
+    def take_records(self, records: Records) -> None:
+        """Take in the chunks that were made, the latest first; of those that share messages one stands."""
         for record in sorted(records.made, key=lambda each: (each.chunk.edition, each.recorded), reverse=True):
-            if not self._add_record(record):
-                plan.empty.append(record)
-        plan.orphan_leases = [lease.name for lease in leases if not self._add_lease(lease) and not lease.is_held]
-        if imported and imported.last:
-            first = min((span.start for span in self._spans), default=len(self._sequence))
-            for place in range(self._places.get(imported.last, first - 1) + 1):
-                if self._owners[place] is None:
-                    self._owners[place] = _IMPORTED
-        for number in sorted(range(len(self._spans)), key=lambda each: self._spans[each].start):
-            self._extend(number)
-        for span in self._spans:
-            self._review(span, plan)
-        self._cut_rest(plan, imported)
-        for former in self._former:
-            former.uncovered = {self._sequence[place].id for place in self._uncovered(former)}
-        plan.work.sort(key=lambda work: (max(_TRIES_IN_PLACE, tried.get(work.chunk.name, 0)), work.chunk.place))
-        return plan
+            chunk = record.chunk
+            bounds = [self._places[id] for id in (chunk.first, chunk.last) if id in self._places]
+            if len(bounds) < 2:  # the message at a bound was forgotten: what is left of the chunk tells where it stood
+                bounds += [self._places[id] for id in record.source if id in self._places]
+            if not bounds:
+                self._plan.empty.append(record)
+                continue
+            span = _Span(chunk, min(bounds), max(bounds), record)
+            if chunk.edition < self._cutting.least_edition or not self._add(span):
+                self._plan.former.append(FormerChunk(record, span.start, span.end))
 
-    def _add_record(self, record: ChunkRecord) -> bool:
-        """Take in a chunk that was made; False if its messages are gone."""
-        chunk = record.chunk
-        bounds = [self._places[id] for id in (chunk.first, chunk.last) if id in self._places]
-        if len(bounds) < 2:  # the message at a bound was forgotten: what is left of the chunk tells where it stood
-            bounds += [self._places[id] for id in record.source if id in self._places]
-        if not bounds:
-            return False
-        start, end = min(bounds), max(bounds)
-        if chunk.edition < self._cutting.least_edition or not self._add(_Span(chunk, start, end, record)):
-            self._former.append(FormerChunk(record, start, end))
-        return True
+    def take_leases(self, leases: Sequence[LeaseStatus]) -> None:
+        """Take the bounds of the chunks that somebody works on, or that failed; others are of no use any more."""
+        for lease in leases:
+            chunk, is_taken = Chunk(**lease.data), False
+            if {chunk.first, chunk.last} <= self._places.keys() and chunk.edition >= self._cutting.least_edition:
+                start, end = sorted((self._places[chunk.first], self._places[chunk.last]))
+                owner = self._owners[self._places[chunk.first]]
+                is_own = owner is not None and self._spans[owner].chunk.name == chunk.name
+                is_taken = is_own or self._add(_Span(chunk, start, end))
+            if not is_taken and not lease.is_held:
+                self._plan.orphan_leases.append(lease.name)
 
     def _add(self, span: _Span) -> bool:
         """Take a chunk into the series, unless some of its messages are in a chunk that is there already."""
@@ -335,109 +338,77 @@ class _Planner:
         self._spans.append(span)
         return True
 
-    def _add_lease(self, lease: LeaseStatus) -> bool:
-        """Take the bounds of a chunk that somebody works on, or that failed. False if it is of no use any more."""
-        chunk = Chunk(**lease.data)
-        if chunk.first not in self._places or chunk.last not in self._places:
-            return False
-        if chunk.edition < self._cutting.least_edition:
-            return False
-        owner = self._owners[self._places[chunk.first]]
-        if owner is not None and self._spans[owner].chunk.name == chunk.name:
-            return True
-        start, end = sorted((self._places[chunk.first], self._places[chunk.last]))
-        return self._add(_Span(chunk, start, end))
+    def cover_imported(self) -> None:
+        if self._imported and self._imported.last:
+            first = min((span.start for span in self._spans), default=len(self._sequence))
+            for place in range(self._places.get(self._imported.last, first - 1) + 1):
+                if self._owners[place] is None:
+                    self._owners[place] = _IMPORTED
 
-    def _extend(self, number: int) -> None:
-        """Let a chunk whose last messages were retracted take in those that came in their place."""
-        span = self._spans[number]
-        room, place = 0, span.end
-        while place >= span.start and not self._is_read(place):
-            room += self._sequence[place].is_retracted
-            place -= 1
-        place = span.end + 1
-        while room and place < self._limit and self._owners[place] is None:
-            self._owners[place] = number
-            span.end = place
-            room -= self._is_read(place)
-            place += 1
+    def extend(self) -> None:
+        """Let chunks whose last messages were retracted take in those that came in their place."""
+        for number, span in sorted(enumerate(self._spans), key=lambda each: each[1].start):
+            room, place = 0, span.end
+            while place >= span.start and not self._is_read[place]:
+                room += self._sequence[place].is_retracted
+                place -= 1
+            place = span.end + 1
+            while room and place < self._limit and self._owners[place] is None:
+                self._owners[place] = number
+                span.end = place
+                room -= self._is_read[place]
+                place += 1
 
-    def _review(self, span: _Span, plan: ChunkPlan) -> None:
-        """See whether a chunk is to be made, made anew, or has nothing left."""
-        messages = [self._sequence[place] for place in range(span.start, span.end + 1) if self._is_read(place)]
-        if not messages:
-            if span.record:
-                plan.empty.append(span.record)
-            else:
-                plan.orphan_leases.append(span.chunk.name)
-            return
-        found = digest(messages)
-        if span.record is None and not self._cutting.is_on:
-            return
-        if span.record is None or span.chunk.digest != found:
-            plan.work.append(ChunkWork(self._with_bounds(span, messages, found), tuple(messages), span.record))
+    def review(self) -> None:
+        """See which chunks are to be made, made anew, or have nothing left."""
+        for span in self._spans:
+            places = [place for place in range(span.start, span.end + 1) if self._is_read[place]]
+            messages, chunk = [self._sequence[place] for place in places], span.chunk
+            found = digest(messages)
+            if not messages and span.record:
+                self._plan.empty.append(span.record)
+            elif not messages:
+                self._plan.orphan_leases.append(chunk.name)
+            elif chunk.digest != found if span.record else self._cutting.is_on:
+                # Bounds that are there: a first message that is retracted still names the chunk.
+                first = chunk.first if chunk.first in self._places else messages[0].id
+                is_last = self._places.get(chunk.last) == span.end and self._is_read[span.end]
+                bounded = replace(chunk, first=first, last=chunk.last if is_last else messages[-1].id, digest=found)
+                self._plan.work.append(ChunkWork(bounded, tuple(messages), span.record))
 
-    def _with_bounds(self, span: _Span, messages: Sequence[LogMessage], found: str) -> Chunk:
-        """The chunk with bounds that are there: a first message that is retracted still names it."""
-        first = span.chunk.first if span.chunk.first in self._places else messages[0].id
-        is_last_read = span.chunk.last in self._places and self._places[span.chunk.last] == span.end
-        last = span.chunk.last if is_last_read and self._is_read(span.end) else messages[-1].id
-        return replace(span.chunk, first=first, last=last, digest=found)
-
-    def _cut_rest(self, plan: ChunkPlan, imported: Chunk | None) -> None:
+    def cut_rest(self) -> None:
         """Cut what is in no chunk: between chunks all of it, at the end what reaches the sizes. What is in a memory
         already is so again in any case."""
         last_owned = max((span.end for span in self._spans), default=-1)
-        for run in self._free_runs():
-            due, rest = cut((self._sequence[place] for place in run), self._cutting.settings, self._cutting.factor)
+        former_end = max((former.end for former in self._plan.former), default=-1)
+        has_enough = len(self._turns) >= _LEAST_MESSAGES
+        for run in self._free_runs(max(self._limit if self._cutting.is_on else 0, former_end + 1)):
+            parts, rest = cut((self._sequence[place] for place in run), self._cutting.settings, self._cutting.factor)
+            due = [*parts, *([rest] if rest else [])]
             if run[-1] > last_owned and not self._cutting.force:
-                due, waiting = self._split_tail(due, rest)
-                plan.waiting += waiting
-            elif rest:
-                due.append(rest)
-            places = self._new_places([self._places[part[0].id] for part in due], imported)
+                waiting = [
+                    part for part in due if (part is rest or not has_enough) and self._places[part[0].id] > former_end
+                ]
+                self._plan.waiting += sum(map(len, waiting))
+                due = [part for part in due if part not in waiting]
+            places = self._new_places([self._places[part[0].id] for part in due])
             for part, place in zip(due, places, strict=True):
                 chunk = Chunk(self._kind, place, part[0].id, part[-1].id, digest(part), self._cutting.edition)
-                plan.work.append(ChunkWork(chunk, tuple(part)))
+                self._plan.work.append(ChunkWork(chunk, tuple(part)))
 
-    def _split_tail(self, parts: list[list[LogMessage]], rest: list[LogMessage]) -> tuple[list[list[LogMessage]], int]:
-        """The parts at the end of the chat that are due, and how many messages wait."""
-        has_enough = sum(map(_is_turn, self._sequence)) >= _LEAST_MESSAGES
-        former_end, due, waiting = self._former_end(), [], 0
-        for part in [*parts, *([rest] if rest else [])]:
-            is_due = (has_enough and part is not rest) or self._places[part[0].id] <= former_end
-            due += [part] if is_due else []
-            waiting += 0 if is_due else len(part)
-        return due, waiting
-
-    def _free_runs(self) -> Iterator[list[int]]:
+    def _free_runs(self, limit: int) -> Iterator[list[int]]:
         """Places of messages that are in no chunk, those without a chunk between them together."""
-        owned_before, keys = 0, []
-        for owner in self._owners:
-            owned_before += owner is not None
-            keys.append(owned_before)
-        limit = max(self._limit if self._cutting.is_on else 0, self._former_end() + 1)
-        free = [place for place in range(limit) if self._owners[place] is None and self._is_read(place)]
+        keys = list(accumulate(owner is not None for owner in self._owners))
+        free = [place for place in range(limit) if self._owners[place] is None and self._is_read[place]]
         for _, run in groupby(free, key=lambda place: keys[place]):
             yield list(run)
 
-    def _former_end(self) -> int:
-        return max((former.end for former in self._former), default=-1)
-
-    def _uncovered(self, former: FormerChunk) -> Iterator[int]:
-        """Places of the messages of a chunk that are in no memory that stands in its place."""
-        for place in range(former.start, former.end + 1):
-            owner = self._owners[place]
-            is_made = owner is not None and (owner == _IMPORTED or self._spans[owner].record is not None)
-            if self._is_read(place) and not is_made:
-                yield place
-
-    def _new_places(self, starts: Sequence[int], imported: Chunk | None) -> list[float]:
+    def _new_places(self, starts: Sequence[int]) -> list[float]:
         """Numbers by which new chunks stand where they belong: behind all others, or between their neighbours."""
-        neighbours = [(span.start, span.chunk.place) for span in self._spans]
-        neighbours = sorted([*neighbours, *((each.start, each.record.chunk.place) for each in self._former)])
+        former = ((each.start, each.record.chunk.place) for each in self._plan.former)
+        neighbours = sorted([*((span.start, span.chunk.place) for span in self._spans), *former])
         gaps = (bisect_right(neighbours, start, key=lambda each: each[0]) for start in starts)
-        lowest = [imported.place] if imported else []
+        lowest = [self._imported.place] if self._imported else []
         places: list[float] = []
         for gap, group in groupby(gaps):
             count = len(list(group))
@@ -450,9 +421,16 @@ class _Planner:
             places += [low + (high - low) * number / (count + 1) for number in range(1, count + 1)]
         return places
 
-    def _is_read(self, place: int) -> bool:
-        message = self._sequence[place]
-        return not message.is_retracted and has_words(message)
+    def finish(self, tried: Mapping[str, int]) -> ChunkPlan:
+        """The plan, with what is in no memory yet of the chunks in whose place others stand."""
+        for former in self._plan.former:
+            for place in range(former.start, former.end + 1):
+                owner = self._owners[place]
+                is_made = owner is not None and (owner == _IMPORTED or self._spans[owner].record is not None)
+                if self._is_read[place] and not is_made:
+                    former.uncovered.add(self._sequence[place].id)
+        self._plan.work.sort(key=lambda work: (max(_TRIES_IN_PLACE, tried.get(work.chunk.name, 0)), work.chunk.place))
+        return self._plan
 
 
 def _is_turn(message: LogMessage) -> bool:

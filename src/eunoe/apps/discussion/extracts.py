@@ -1,9 +1,9 @@
-"""Memories made of the words of the chat, without a language model: the sentences that carry facts."""
+"""What is made of the words of the chat, without a language model: memories, and documents with a line for each."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC
 from typing import Final, NamedTuple
 
@@ -31,7 +31,6 @@ _MAX_PHRASE_WORDS: Final = 4
 _MAX_ENTITIES: Final = 12
 _MIN_PHRASE_CHARACTERS: Final = 4
 _PHRASE_PART: Final = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
-_DATE: Final = "%Y-%m-%d"
 _LINE_WORDS: Final = (40, 20, 10)
 """What a line may have; less if there are many lines."""
 _WORD_CHARACTERS: Final = 12
@@ -55,16 +54,25 @@ def write_digest(messages: Sequence[LogMessage]) -> str:
     sentences = [each for place, message in enumerate(messages) for each in _read(place, message)]
     words = sum(size_in_words(message.text) for message in messages) * _DIGEST_SHARE
     chosen = _choose(sentences, int(min(max(words, _DIGEST_WORDS.start), _DIGEST_WORDS.stop)))
-    return "\n".join(_digest_lines(messages, sorted(chosen, key=lambda each: (each.message, each.number))))
+    told: dict[int, list[str]] = {}
+    for each in sorted(chosen, key=lambda each: (each.message, each.number)):
+        told.setdefault(each.message, []).extend(each.text.split())
+    lines = []
+    for place, own in told.items():
+        message = messages[place]
+        date = f"[{message.time.astimezone(UTC):%Y-%m-%d}] " if message.time else ""
+        lines.append(f"{date}{message.name}: {cut_to_size(' '.join(own), _DIGEST_WORDS.stop)}")
+    return "\n".join(lines)
 
 
 def make_keyword_memories(messages: Sequence[LogMessage]) -> list[KeywordMemory]:
     """A memory for each of the messages that say most, in their own words; at least one."""
     read = [list(_read(place, message)) for place, message in enumerate(messages)]
-    values = {place: sum(sorted(_scores(sentences))[-2:]) for place, sentences in enumerate(read)}
+    scores = [[each.score for each in sentences] for sentences in read]
+    values = {place: sum(sorted(each)[-2:]) for place, each in enumerate(scores)}
     ranking = sorted(values, key=lambda place: (-values[place], place))
     most = max(1, round(len(messages) * _MAX_MEMORIES_SHARE))
-    telling = [place for place in ranking[:most] if max(_scores(read[place]), default=0.0) >= MIN_SCORE]
+    telling = [place for place in ranking[:most] if max(scores[place], default=0.0) >= MIN_SCORE]
     return [_keyword_memory(messages[place], read[place]) for place in sorted(telling or ranking[:1])]
 
 
@@ -115,17 +123,12 @@ def _tellable(sentences: Sequence[_Sentence]) -> Sequence[_Sentence]:
     return [each for each in sentences if not is_secret(each.text)] or sentences
 
 
-def _digest_lines(messages: Sequence[LogMessage], chosen: Sequence[_Sentence]) -> Iterator[str]:
-    for place in dict.fromkeys(each.message for each in chosen):
-        message = messages[place]
-        words = " ".join(" ".join(each.text.split()) for each in chosen if each.message == place)
-        date = f"[{message.time.astimezone(UTC):{_DATE}}] " if message.time else ""
-        yield f"{date}{message.name}: {cut_to_size(words, _DIGEST_WORDS.stop)}"
-
-
 def _keyword_memory(message: LogMessage, sentences: Sequence[_Sentence]) -> KeywordMemory:
     best = max(_tellable(sentences), key=lambda each: (each.score, len(each.text)))
-    words = _summary(sentences)
+    tellable = _tellable(sentences)  # of a long message those that say most
+    if sum(size_in_words(each.text) for each in tellable) > _SUMMARY_WORDS:
+        tellable = sorted(_choose(tellable, _SUMMARY_WORDS), key=lambda each: each.number)
+    words = cut_to_size(" ".join(" ".join(each.text.split()) for each in tellable), _SUMMARY_WORDS)
     entities = _unique((*([message.speaker] if message.speaker else []), *find_names(words)), _MAX_ENTITIES)
     return KeywordMemory(
         title=f"{message.name}: {cut_to_size(best.text, _TITLE_WORDS)}",
@@ -138,14 +141,6 @@ def _keyword_memory(message: LogMessage, sentences: Sequence[_Sentence]) -> Keyw
     )
 
 
-def _summary(sentences: Sequence[_Sentence]) -> str:
-    """The words of a message; of a long one those sentences that say most."""
-    tellable = _tellable(sentences)
-    if sum(size_in_words(each.text) for each in tellable) > _SUMMARY_WORDS:
-        tellable = sorted(_choose(tellable, _SUMMARY_WORDS), key=lambda each: each.number)
-    return cut_to_size(" ".join(" ".join(each.text.split()) for each in tellable), _SUMMARY_WORDS)
-
-
 def _phrases(text: str) -> Iterator[str]:
     silent, phrase = stop_words_and_english(detect_language(text)), list[str]()
     for part in (*_PHRASE_PART.findall(text), "."):
@@ -155,10 +150,6 @@ def _phrases(text: str) -> Iterator[str]:
                 yield " ".join(phrase)
             phrase = []
         phrase += [part] if says_something else []
-
-
-def _scores(sentences: Iterable[_Sentence]) -> list[float]:
-    return [each.score for each in sentences]
 
 
 def _unique(texts: Iterable[str], most: int | None = None) -> tuple[str, ...]:
@@ -177,30 +168,20 @@ def fold_in(text: str, memories: Iterable[str], max_words: int) -> str:
     """
     lines = [line for line in text.splitlines() if line.strip()]
     known = {normalize(sentence) for line in lines for sentence in split_sentences(line)}
-    for memory in memories:
-        if line := _new_line(memory, known):
-            lines.append(line)
-    return "\n".join(_fit(lines, max_words))
-
-
-def _new_line(memory: str, known: set[str]) -> str:
-    """What a memory says that is not known yet."""
-    new = {normalize(sentence): sentence for sentence in split_sentences(memory)}
-    fresh = [sentence for key, sentence in new.items() if key not in known]
-    known.update(new)
-    return cut_to_size(" ".join(fresh), _LINE_WORDS[0])
-
-
-def _fit(lines: list[str], max_words: int) -> list[str]:
+    for memory in memories:  # what it says that is not known yet
+        new = {normalize(sentence): sentence for sentence in split_sentences(memory)}
+        fresh = " ".join(sentence for key, sentence in new.items() if key not in known)
+        known.update(new)
+        lines += [cut_to_size(fresh, _LINE_WORDS[0])] if fresh else []
     for limit in _LINE_WORDS:
         lines = [cut_to_size(line, limit) for line in lines]
         if sum(map(size_in_words, lines)) <= max_words:
-            return lines
+            return "\n".join(lines)
     excess, oldest = sum(map(size_in_words, lines)) - max_words, 0
     while excess > 0 and oldest < len(lines) - 1:
         excess -= size_in_words(lines[oldest])
         oldest += 1
-    return lines[oldest:]
+    return "\n".join(lines[oldest:])
 
 
 def update_lines(text: str, new: Iterable[str], past: Iterable[str], facts: Iterable[str], max_words: int) -> str:
@@ -215,7 +196,13 @@ def update_lines(text: str, new: Iterable[str], past: Iterable[str], facts: Iter
     lines = [line for line in text.splitlines() if line not in gone]
     known = set(map(normalize, lines))
     own = {line: place for place, line in enumerate(map(_list_line, facts))}
-    _insert(lines, [line for line in dict.fromkeys(map(_list_line, new)) if normalize(line) not in known], own)
+    last = max((own.get(line, -1) for line in lines), default=-1)
+    for line in dict.fromkeys(map(_list_line, new)):
+        if normalize(line) not in known:  # before the first one with a higher place; at the end if there is none
+            place = own.get(line, last)
+            later = (n for n, each in enumerate(lines) if own.get(each, -1) > place) if place < last else ()
+            lines.insert(next(iter(later), len(lines)), line)
+            last = max(last, place)
     excess = sum(map(size_in_words, lines)) - max_words
     kept = []
     for line in lines:
@@ -224,16 +211,6 @@ def update_lines(text: str, new: Iterable[str], past: Iterable[str], facts: Iter
         else:
             kept.append(line)
     return "\n".join(kept)
-
-
-def _insert(lines: list[str], new: Iterable[str], places: Mapping[str, int]) -> None:
-    """Put each new line before the first one with a higher place; at the end if there is none."""
-    last = max((places.get(line, -1) for line in lines), default=-1)
-    for line in new:
-        place = places.get(line, last)
-        later = (number for number, each in enumerate(lines) if places.get(each, -1) > place) if place < last else ()
-        lines.insert(next(iter(later), len(lines)), line)
-        last = max(last, place)
 
 
 def _list_line(text: str) -> str:

@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import exp, log1p
+from itertools import accumulate
+from math import log1p
 from typing import Any, Final, Literal, NamedTuple
 
-from eunoe.apps.discussion.model import KEYWORD_MEMORY, KeywordMemory, keyword_memories
-from eunoe.apps.discussion.scope import discussion_key
+import numpy as np
+from numpy.typing import NDArray
+
+from eunoe.apps.discussion.model import KEYWORD_MEMORY, KeywordMemory, discussion_key, keyword_memories
 from eunoe.apps.discussion.texts import RULE, escape_memory
 from eunoe.errors import EmbedderError, InputError
 from eunoe.memory import Memory
 from eunoe.model.arguments import check_count, check_flag, show, utc_now
 from eunoe.model.scope import Scope
-from eunoe.text.analyzer import character_pairs, split_token, stem, terms_of_each
+from eunoe.text.analyzer import character_pairs, split_token, stem, terms_of_each, word_cache
 from eunoe.text.languages import ENGLISH, detect_language, is_stop_word
 from eunoe.text.normalize import fold
 
@@ -55,8 +59,20 @@ _SEPARATOR: Final = re.compile("[;\uff1b]")
 _HYPHEN: Final = re.compile("[-\u2010\u2011]")
 _LOGGER: Final = logging.getLogger("eunoe")
 
+_MAX_CACHED: Final = 1 << 12
+Floats = NDArray[np.float64]
 Forms = frozenset[str]
 """The terms that count as one word: its stems in several languages."""
+
+
+class Impact(NamedTuple):
+    """The rows that have a word or a phrase, and what it counts in each before its rarity is known."""
+
+    rows: NDArray[np.int64]
+    values: Floats
+
+
+_NO_ROWS: Final = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,33 +179,42 @@ class KeywordRows:
             text = escape_memory(memory.summary, RULE)
             self.rows.append(_Row(memory, text, language, tuple(phrases), size))
         self.places = {row.memory.id: number for number, row in enumerate(self.rows)}
-        usual = max(1.0, sum(row.size for row in self.rows) / max(1, len(self.rows)))
-        self._norms = [_SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * row.size / usual) for row in self.rows]
+        moments = (row.memory.moment for row in self.rows)
+        self.times = np.array([moment.timestamp() if moment else 0.0 for moment in moments])
+        sizes = np.array([row.size for row in self.rows], np.float64)
+        usual = max(1.0, float(sizes.mean())) if len(sizes) else 1.0
+        self._norms = _SATURATION * (1 - _LENGTH_SHARE + _LENGTH_SHARE * sizes / usual)
+        self._impacts: dict[tuple[Sequence[Forms], str, tuple[float, ...]], Impact] = {}
 
-    def find_word(self, forms: Forms, weights: Sequence[float]) -> dict[int, float]:
-        """What a word counts in each row that has it, before its rarity is known."""
+    def impact(self, words: Sequence[Forms], phrase: str, weights: tuple[float, ...]) -> Impact:
+        """What a word, or a phrase of some words, counts in each row that has it, before its rarity is known."""
+        key = tuple(words), phrase, weights
+        if key not in self._impacts:
+            if len(self._impacts) >= _MAX_CACHED:
+                self._impacts.clear()
+            counts = self._phrase_counts(words, phrase, weights) if phrase else self._word_counts(words[0], weights)
+            rows = np.array([row for row, count in counts.items() if count], np.int64)
+            found = np.array([count for count in counts.values() if count])
+            self._impacts[key] = Impact(rows, found / (found + self._norms[rows]))
+        return self._impacts[key]
+
+    def _word_counts(self, forms: Forms, weights: tuple[float, ...]) -> dict[int, float]:
         found: dict[int, float] = {}
-        for counts in (self._counts.get(form, {}) for form in forms):
-            for number, fields in counts.items():
-                count = sum(map(float.__mul__, weights, map(float, fields)))
+        for form in forms:
+            for number, fields in self._counts.get(form, {}).items():
+                count = sum(weight * times for weight, times in zip(weights, fields, strict=True))
                 found[number] = max(count, found.get(number, 0.0))
-        return self._weigh(found)
+        return found
 
-    def find_phrase(self, text: str, words: Sequence[Forms], weights: Sequence[float]) -> dict[int, float]:
-        """The same for words that stand beside each other."""
-        rows = [set().union(*(self._counts.get(form, {}) for form in forms)) for forms in words]
-        looked_for = {language: f" {_phrase(text, language)} " for language in self.languages}
+    def _phrase_counts(self, words: Sequence[Forms], phrase: str, weights: tuple[float, ...]) -> dict[int, float]:
+        holding = [set().union(*(self._counts.get(form, {}) for form in forms)) for forms in words]
+        wanted = {language: f" {_phrase(phrase, language)} " for language in self.languages}
         found: dict[int, float] = {}
-        for number in set.intersection(*rows):
+        for number in set.intersection(*holding):
             row = self.rows[number]
-            wanted = looked_for[row.language]
-            found[number] = sum(
-                weight * field.count(wanted) for weight, field in zip(weights, row.phrases, strict=True)
-            )
-        return self._weigh(found)
-
-    def _weigh(self, counts: Mapping[int, float]) -> dict[int, float]:
-        return {number: count / (count + self._norms[number]) for number, count in counts.items() if count}
+            times = (field.count(wanted[row.language]) for field in row.phrases)
+            found[number] = sum(weight * each for weight, each in zip(weights, times, strict=True))
+        return found
 
 
 def _phrase(text: str, language: int) -> str:
@@ -201,7 +226,8 @@ def _phrase(text: str, language: int) -> str:
     return " ".join(words)
 
 
-def _words(keyword: str, languages: Iterable[int]) -> list[Forms]:
+@word_cache(_MAX_CACHED)
+def _words(keyword: str, languages: frozenset[int]) -> tuple[Forms, ...]:
     """The words of a keyword, each once: without those that say nothing, unless there are no others."""
     words: dict[Forms, bool] = {}
     for parts in map(split_token, keyword.split()):
@@ -211,15 +237,15 @@ def _words(keyword: str, languages: Iterable[int]) -> list[Forms]:
             is_telling = not any(is_stop_word(word, language) for language in languages)
             words[frozenset(stem(word, language) for language in languages)] = is_telling
         words |= {frozenset([pair]): True for run in parts.spaceless_runs for pair in character_pairs(run)}
-    return [forms for forms, is_telling in words.items() if is_telling] or list(words)
+    return tuple(forms for forms, is_telling in words.items() if is_telling) or tuple(words)
 
 
 def _read_rows(memory: Memory, scope: Scope) -> KeywordRows:
     return KeywordRows(keyword_memories(memory, scope))
 
 
-_Place = tuple[int, int]
-"""The number of a discussion, and that of a row in it."""
+_Ranking = list[tuple[int, float]]
+"""Rows and their scores, best first. Those of several discussions are counted one after the other."""
 
 
 def search_keyword_memories(memory: Memory, scopes: Sequence[Scope], query: KeywordQuery) -> list[KeywordHit]:
@@ -235,27 +261,34 @@ class _Search:
         self._scopes = scopes
         self._query = query
         self._discussions = [memory.view(scope, "keyword_rows", partial(_read_rows, memory, scope)) for scope in scopes]
-        self._languages = set[int]().union(*(each.languages for each in self._discussions))
-        self._size = sum(len(each.rows) for each in self._discussions)
+        self._starts = list(accumulate((len(each.rows) for each in self._discussions), initial=0))
+        self._languages = frozenset[int]().union(*(each.languages for each in self._discussions))
         # The summary is a part of the whole text too.
-        self._weights = [float(weight) for weight in query.weights]
-        self._weights[_SUMMARY] += self._weights[_TEXT]
+        weights = list(map(float, query.weights))
+        weights[_SUMMARY] += weights[_TEXT]
+        self._weights = tuple(weights)
+        is_plain = query.mode == "keyword" and not query.use_entity_expansion
+        self._most = query.limit if is_plain else max(_CANDIDATES, 2 * query.limit)
 
     def hits(self) -> list[KeywordHit]:
         keywords, limit = split_keywords(self._query.keywords), self._query.limit
         ranked = self._rank(keywords)
         best = ranked[:limit]
         if self._query.use_entity_expansion:
-            known = {place for place, _ in best}
+            known = {row for row, _ in best}
             others = [each for each in self._find(self._seeds(ranked, keywords)) if each[0] not in known]
             reserved = min(max(1, limit // 3), len(others), limit - 1)
             best = [*best[: limit - reserved], *others][:limit]
-        rows = ((number, self._discussions[number].rows[row], score) for (number, row), score in best)
-        return [KeywordHit(self._scopes[number], row.memory, row.text, score) for number, row, score in rows]
+        rows = ((bisect_right(self._starts, number) - 1, self._row(number), score) for number, score in best)
+        return [KeywordHit(self._scopes[place], row.memory, row.text, score) for place, row, score in rows]
 
-    def _rank(self, keywords: Sequence[str]) -> list[tuple[_Place, float]]:
+    def _row(self, number: int) -> _Row:
+        place = bisect_right(self._starts, number) - 1
+        return self._discussions[place].rows[number - self._starts[place]]
+
+    def _rank(self, keywords: Sequence[str]) -> _Ranking:
         """By the mode of the query."""
-        question = self._query.semantic_query.strip() or " ".join(split_keywords(self._query.keywords))
+        question = self._query.semantic_query.strip() or " ".join(keywords)
         if self._query.mode == "keyword":
             return self._find(keywords)
         if (near := self._near(question)) is None:
@@ -263,38 +296,42 @@ class _Search:
         scores = dict(near)
         if self._query.mode == "hybrid":  # reciprocal rank fusion
             scores = {}
-            for ranked in (self._find(keywords, is_weighed=False)[: self._candidates], near):
-                for rank, (place, _) in enumerate(ranked, 1):
-                    scores[place] = scores.get(place, 0.0) + 1 / (_RRF_K + rank)
-        return self._sorted(scores, self._query.use_recency)
+            for ranked in (self._find(keywords, is_weighed=False), near):
+                for rank, (row, _) in enumerate(ranked, 1):
+                    scores[row] = scores.get(row, 0.0) + 1 / (_RRF_K + rank)
+        if self._query.use_recency:
+            factors = self._factors()
+            scores = {row: score * float(factors[row]) for row, score in scores.items()}
+        return sorted(scores.items(), key=lambda each: -each[1])
 
-    @property
-    def _candidates(self) -> int:
-        return max(_CANDIDATES, 2 * self._query.limit)
-
-    def _find(self, keywords: Iterable[str], is_weighed: bool = True) -> list[tuple[_Place, float]]:
-        """The rows that have any of the keywords."""
-        scores: dict[_Place, float] = {}
+    def _find(self, keywords: Iterable[str], is_weighed: bool = True) -> _Ranking:
+        """The rows that have any of the keywords; of equals the later one first."""
+        rows, values, size = [_NO_ROWS], [np.zeros(0)], self._starts[-1]
         for keyword in keywords:
             words = _words(keyword, self._languages)
-            if len(words) == 1 and len(keyword.split()) == 1:
-                self._add(scores, [each.find_word(words[0], self._weights) for each in self._discussions], 1.0)
-            elif words:
-                self._add(scores, [each.find_phrase(keyword, words, self._weights) for each in self._discussions], 1.0)
-                for forms in words:
-                    found = [each.find_word(forms, self._weights) for each in self._discussions]
-                    self._add(scores, found, _WORDS_SHARE / len(words))
-        return self._sorted(scores, self._query.use_recency and is_weighed)
+            is_word = len(words) == 1 and len(keyword.split()) == 1
+            parts = [((forms,), "", 1.0 if is_word else _WORDS_SHARE / len(words)) for forms in words]
+            for part, phrase, share in parts if is_word or not words else [(words, keyword, 1.0), *parts]:
+                impacts = [each.impact(part, phrase, self._weights) for each in self._discussions]
+                holding = sum(len(each.rows) for each in impacts)
+                factor = share * (_SATURATION + 1) * log1p((size - holding + 0.5) / (holding + 0.5))
+                rows += [each.rows + start for start, each in zip(self._starts, impacts, strict=False)]
+                values += [each.values * factor for each in impacts]
+        sums = np.bincount(np.concatenate(rows), np.concatenate(values), minlength=size)
+        if self._query.use_recency and is_weighed:
+            sums = sums * self._factors()
+        found = np.flatnonzero(sums)
+        best = found[np.lexsort((found, sums[found]))[::-1][: self._most]]
+        return list(zip(best.tolist(), sums[best].tolist(), strict=True))
 
-    def _add(self, scores: dict[_Place, float], found: Sequence[Mapping[int, float]], share: float) -> None:
-        """Add what one word or phrase counts; what few have counts more."""
-        holding = sum(map(len, found))
-        factor = share * (_SATURATION + 1) * log1p((self._size - holding + 0.5) / (holding + 0.5))
-        for number, rows in enumerate(found):
-            for row, value in rows.items():
-                scores[number, row] = scores.get((number, row), 0.0) + factor * value
+    def _factors(self) -> Floats:
+        """What memories count for their age: 2.5 today, 1.55 after a hundred days, in the end 1."""
+        times = np.concatenate([each.times for each in self._discussions])
+        days = np.maximum(0.0, utc_now().timestamp() - times) / _SECONDS_PER_DAY
+        factors: Floats = 1 + (_RECENT_FACTOR - 1) * np.exp(-_DECAY_PER_DAY * days)
+        return factors
 
-    def _near(self, question: str) -> list[tuple[_Place, float]] | None:
+    def _near(self, question: str) -> _Ranking | None:
         """What is close in meaning, best first; None if that cannot be said."""
         if not question:
             return []
@@ -302,29 +339,19 @@ class _Search:
             return None
         how: Any = {"kinds": ["fact"], "labels": [KEYWORD_MEMORY], "recipe": "dense", "exact": True}
         try:
-            found = self._memory.recall(list(self._scopes), question, limit=self._candidates, **how)
+            found = self._memory.recall(list(self._scopes), question, limit=self._most, **how)
         except EmbedderError as error:
             _LOGGER.warning("keyword search: no vectors (%s), so that only words count", type(error).__name__)
             return None
         numbers = {discussion_key(scope): number for number, scope in enumerate(self._scopes)}
         near = ((numbers.get(discussion_key(hit.scope)), hit) for hit in found)
-        places = ((n, self._discussions[n].places.get(hit.id), hit.score) for n, hit in near if n is not None)
-        return [((number, row), score) for number, row, score in places if row is not None]
+        rows = ((n, self._discussions[n].places.get(hit.id), hit.score) for n, hit in near if n is not None)
+        return [(self._starts[number] + row, score) for number, row, score in rows if row is not None]
 
-    def _sorted(self, scores: Mapping[_Place, float], by_recency: bool) -> list[tuple[_Place, float]]:
-        """Best first, of equals the later one; memories may count for their age: 2.5 today, 1.55 after a hundred days,
-        in the end 1."""
-        now, weighed = utc_now().timestamp(), dict(scores)
-        for number, row in scores if by_recency else ():
-            moment = self._discussions[number].rows[row].memory.moment
-            days = max(0.0, now - (moment.timestamp() if moment else 0.0)) / _SECONDS_PER_DAY
-            weighed[number, row] *= 1 + (_RECENT_FACTOR - 1) * exp(-_DECAY_PER_DAY * days)
-        return sorted(weighed.items(), key=lambda each: (each[1], each[0]), reverse=True)
-
-    def _seeds(self, ranked: Sequence[tuple[_Place, float]], keywords: Iterable[str]) -> list[str]:
+    def _seeds(self, ranked: _Ranking, keywords: Iterable[str]) -> list[str]:
         """The entities of the best that were not searched for."""
         known = set(map(fold, keywords))
-        best = (self._discussions[number].rows[row].memory for (number, row), _ in ranked[:_SEED_MEMORIES])
+        best = (self._row(number).memory for number, _ in ranked[:_SEED_MEMORIES])
         entities = (" ".join(entity.split()) for memory in best for entity in memory.entities)
         seeds = {folded: entity for entity in entities if (folded := fold(entity)) and folded not in known}
         return list(seeds.values())[:MAX_KEYWORDS]

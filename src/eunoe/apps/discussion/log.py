@@ -14,8 +14,7 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from eunoe.apps.discussion.alignment import Hole, Line, LogChanges, find_changes, find_turn_changes
-from eunoe.apps.discussion.model import LogMessage
-from eunoe.apps.discussion.scope import take_tag
+from eunoe.apps.discussion.model import LogMessage, take_tag
 from eunoe.errors import InputError
 from eunoe.memory import Memory
 from eunoe.model.arguments import parse_optional_time

@@ -17,13 +17,11 @@ from typing import Any, Final, TypeVar
 
 import eunoe
 from eunoe.apps.discussion.authors import AuthorSources
-from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY
+from eunoe.apps.discussion.model import CHUNK_MEMORY, DEFAULT_USER, KEYWORD_MEMORY, check_discussion_id
 from eunoe.apps.discussion.retrievers import HOST_SENTENCES, RETRIEVERS, SEARCHES, DiscussionReader
-from eunoe.apps.discussion.scope import DEFAULT_USER, check_discussion_id
 from eunoe.apps.discussion.settings import DEFAULT_SETTINGS, DiscussionSettings, read_settings
 from eunoe.apps.discussion.update import Discussion, UpdateReport
-from eunoe.apps.discussion.workflow.document import Environment
-from eunoe.apps.discussion.workflow.models import ANY, ModelMap, Preset
+from eunoe.apps.discussion.workflow.document import ANY, Environment, ModelMap, Preset
 from eunoe.apps.discussion.workflow.run import author_sources
 from eunoe.errors import ClosedError, EunoeError, InputError, MissingStoreError, ReplacedStoreError
 from eunoe.memory import Memory

@@ -7,10 +7,10 @@ They are read from files as WilmerAI has them, with keys of our own beside its k
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, MemoryKind
 from eunoe.errors import InputError
@@ -147,78 +147,38 @@ class DiscussionSettings(_Settings):
 DEFAULT_SETTINGS: Final = DiscussionSettings()
 
 
-class _Key(NamedTuple):
-    """Where the value of a key goes, and how it is read."""
-
-    place: str
-    read: Callable[[object, str], Any]
-
-
-def _text(value: object, name: str) -> str:
-    return check_text(value, name)
-
-
-def _count(value: object, name: str) -> int:
-    return check_count(value, name)
-
-
-def _count_or_none(value: object, name: str) -> int:
-    return check_count(value, name, least=0)
-
-
-def _share(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InputError(f"{name} is {show(value)}: it must be a number from 0 to 1")
-    return float(value)
-
-
-def _token_factor(value: object, name: str) -> float:
-    factor = TOKEN_FACTORS.get(value.strip().lower()) if isinstance(value, str) else None
-    if factor is None:
-        raise InputError(f"{name} is {show(value)}: it must be one of {', '.join(TOKEN_FACTORS)}")
-    return factor
-
-
-_AUTHOR_READERS: Final[Mapping[str, Callable[[object, str], Any]]] = {"max_tokens": _count}
-
-
-def _author_keys(prefix: str, place: str) -> dict[str, _Key]:
+def _author_keys(prefix: str, place: str) -> dict[str, str]:
     """Keys that say who puts something in words, such as `chatSummaryPrompt`."""
-    keys = {f"{prefix}{ending}": field for ending, field in _AUTHOR_FIELDS.items()}
-    return {key: _Key(f"{place}.author.{field}", _AUTHOR_READERS.get(field, _text)) for key, field in keys.items()}
+    return {f"{prefix}{ending}": f"{place}author.{field}" for ending, field in _AUTHOR_FIELDS.items()}
 
 
-KEYS: Final[Mapping[str, _Key]] = {
-    "lookbackStartTurn": _Key("lookback", _count_or_none),
-    "wilmerContextEstimationLevel": _Key("token_factor", _token_factor),
-    "fileMemoryWorkflowName": _Key("chunk_memory.author.workflow", _text),
-    "systemPrompt": _Key("chunk_memory.author.system_prompt", _text),
-    "prompt": _Key("chunk_memory.author.prompt", _text),
-    "endpointName": _Key("chunk_memory.author.endpoint", _text),
-    "preset": _Key("chunk_memory.author.preset", _text),
-    "maxResponseSizeInTokens": _Key("chunk_memory.author.max_tokens", _count),
-    "chunkEstimatedTokenSize": _Key("chunk_memory.tokens", _count),
-    "maxMessagesBetweenChunks": _Key("chunk_memory.messages", _count),
-    **_author_keys("vectorMemory", "keyword_memory"),
-    "vectorMemoryChunkEstimatedTokenSize": _Key("keyword_memory.tokens", _count),
-    "vectorMemoryMaxMessagesBetweenChunks": _Key("keyword_memory.messages", _count),
-    "useChatSummary": _Key("summary.is_on", check_flag),
-    "minMemoriesPerSummary": _Key("summary.least_memories", _count),
-    "loopIfMemoriesExceed": _Key("summary.most_memories", _count),
-    **_author_keys("chatSummary", "summary"),
-    "useStateDocument": _Key("state_document.is_on", check_flag),
-    "stateDocumentMinRetentionRatio": _Key("state_document.least_share", _share),
-    **_author_keys("stateDocument", "state_document"),
+KEYS: Final[Mapping[str, str]] = {
+    "lookbackStartTurn": "lookback",
+    "wilmerContextEstimationLevel": "token_factor",
+    "fileMemoryWorkflowName": "chunk_memory.author.workflow",
+    "systemPrompt": "chunk_memory.author.system_prompt",
+    "prompt": "chunk_memory.author.prompt",
+    "endpointName": "chunk_memory.author.endpoint",
+    "preset": "chunk_memory.author.preset",
+    "maxResponseSizeInTokens": "chunk_memory.author.max_tokens",
+    "chunkEstimatedTokenSize": "chunk_memory.tokens",
+    "maxMessagesBetweenChunks": "chunk_memory.messages",
+    **_author_keys("vectorMemory", "keyword_memory."),
+    "vectorMemoryChunkEstimatedTokenSize": "keyword_memory.tokens",
+    "vectorMemoryMaxMessagesBetweenChunks": "keyword_memory.messages",
+    "useChatSummary": "summary.is_on",
+    "minMemoriesPerSummary": "summary.least_memories",
+    "loopIfMemoriesExceed": "summary.most_memories",
+    **_author_keys("chatSummary", "summary."),
+    "useStateDocument": "state_document.is_on",
+    "stateDocumentMinRetentionRatio": "state_document.least_share",
+    **_author_keys("stateDocument", "state_document."),
 }
-"""The keys that are honoured, beside the two that choose what a chunk becomes."""
-_SUMMARIZER_KEYS: Final[Mapping[str, _Key]] = {
-    "minMemoriesPerSummary": _Key("least_memories", _count),
-    "loopIfMemoriesExceed": _Key("most_memories", _count),
-    **{
-        name[0].lower() + name[1:]: _Key(f"author.{field}", _AUTHOR_READERS.get(field, _text))
-        for name, field in _AUTHOR_FIELDS.items()
-        if field != "workflow"
-    },
+"""The keys that are honoured, and where their values go; beside the two that choose what a chunk becomes."""
+_SUMMARIZER_KEYS: Final[Mapping[str, str]] = {
+    "minMemoriesPerSummary": "least_memories",
+    "loopIfMemoriesExceed": "most_memories",
+    **{key[0].lower() + key[1:]: place for key, place in _author_keys("", "").items() if key != "WorkflowName"},
 }
 """Keys of a node that writes the summary."""
 
@@ -230,7 +190,7 @@ def read_settings(source: Path | Mapping[str, Any]) -> DiscussionSettings:
     >>> settings.memory_kinds, settings.notes
     (('keyword_memory',), ('lookbackStartTurns is not supported: there is no setting of that name',))
     """
-    given = _without_nulls(_read_object(source))
+    given = _read_object(source)
     settings = _with_values(DEFAULT_SETTINGS, given, KEYS)
     others = [key for key in given if key not in KEYS and key not in (USE_VECTOR, BOTH)]
     notes = [f"{key} is not supported: {UNSUPPORTED.get(key, 'there is no setting of that name')}" for key in others]
@@ -263,12 +223,12 @@ class UserSettings:
     """The keys that mean nothing here."""
 
 
-_USER_KEYS: Final[Mapping[str, _Key]] = {
-    "discussionDirectory": _Key("discussion_directory", _text),
-    "discussionIdMemoryFileWorkflowSettings": _Key("settings_name", _text),
-    "recentMemoryToolWorkflow": _Key("recent_memory_workflow", _text),
-    "fileMemoryToolWorkflow": _Key("file_memory_workflow", _text),
-    "chatSummaryToolWorkflow": _Key("chat_summary_workflow", _text),
+_USER_KEYS: Final[Mapping[str, str]] = {
+    "discussionDirectory": "discussion_directory",
+    "discussionIdMemoryFileWorkflowSettings": "settings_name",
+    "recentMemoryToolWorkflow": "recent_memory_workflow",
+    "fileMemoryToolWorkflow": "file_memory_workflow",
+    "chatSummaryToolWorkflow": "chat_summary_workflow",
 }
 
 
@@ -278,7 +238,7 @@ def read_user_settings(source: Path | Mapping[str, Any]) -> UserSettings:
     >>> read_user_settings({"chatSummaryToolWorkflow": "Summary", "port": 5002}).notes
     ('port is not about discussions',)
     """
-    given = _without_nulls(_read_object(source))
+    given = _read_object(source)
     notes = tuple(f"{key} is not about discussions" for key in given if key not in _USER_KEYS)
     return replace(_with_values(UserSettings(), given, _USER_KEYS), notes=notes)
 
@@ -291,33 +251,48 @@ def read_summary_settings(source: Path | Mapping[str, Any] | list[Any]) -> Summa
         raise InputError("nodes must be a list")
     for node in nodes:
         if isinstance(node, Mapping) and str(node.get("type", "")).lower() == _SUMMARIZER:
-            return _with_values(DEFAULT_SETTINGS.summary, _without_nulls(node), _SUMMARIZER_KEYS)
+            return _with_values(DEFAULT_SETTINGS.summary, node, _SUMMARIZER_KEYS)
     raise InputError("the workflow has no node of the type chatSummarySummarizer")
 
 
-def _without_nulls(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Null stands for a key that is not given."""
-    return {key: value for key, value in given.items() if value is not None}
-
-
-def _with_values(target: T, given: Mapping[str, Any], keys: Mapping[str, _Key]) -> T:
+def _with_values(target: T, given: Mapping[str, Any], keys: Mapping[str, str]) -> T:
+    """Settings with the values of those keys that are honoured, however deep these stand. Null is none."""
     for key, value in given.items():
-        if key in keys:
-            target = _with_value(target, keys[key].place.split("."), keys[key].read(value, key))
+        if key in keys and value is not None:
+            target = _with_value(target, keys[key].split("."), value, key)
     return target
 
 
-def _with_value(target: Any, place: list[str], value: Any) -> Any:
-    """The settings with one value changed, however deep it stands."""
+def _with_value(target: Any, place: list[str], value: Any, key: str) -> Any:
     name, *rest = place
-    return replace(target, **{name: _with_value(getattr(target, name), rest, value) if rest else value})
+    old = getattr(target, name)
+    return replace(target, **{name: _with_value(old, rest, value, key) if rest else _read(value, key, name, old)})
 
 
-def _read_object(source: Path | Mapping[str, Any]) -> Mapping[str, Any]:
+def _read(value: Any, key: str, name: str, default: Any) -> Any:
+    """A value that has the type of a default."""
+    if name == "token_factor":
+        factor = TOKEN_FACTORS.get(value.strip().lower()) if isinstance(value, str) else None
+        if factor is None:
+            raise InputError(f"{key} is {show(value)}: it must be one of {', '.join(TOKEN_FACTORS)}")
+        return factor
+    if isinstance(default, bool):
+        return check_flag(value, key)
+    if isinstance(default, int):
+        return check_count(value, key, least=0 if name == "lookback" else 1)
+    if isinstance(default, str):
+        return check_text(value, key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InputError(f"{key} is {show(value)}: it must be a number from 0 to 1")
+    return float(value)
+
+
+def _read_object(source: Path | Mapping[str, Any]) -> dict[str, Any]:
+    """What a file says, without nulls, which stand for keys that are not given."""
     content = _read_json(source) if isinstance(source, Path) else source
     if not isinstance(content, Mapping):
         raise InputError(f"settings must be a JSON object, not {type(content).__name__}")
-    return content
+    return {key: value for key, value in content.items() if value is not None}
 
 
 def _read_json(path: Path) -> Any:

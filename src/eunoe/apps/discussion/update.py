@@ -13,12 +13,18 @@ from eunoe.apps.discussion.authors import AuthorSources, FindModel, RunWorkflow,
 from eunoe.apps.discussion.chunks import read_records
 from eunoe.apps.discussion.creators import creator_kinds, find_creator
 from eunoe.apps.discussion.files import FileKey, Layout, settle_import, write_files
-from eunoe.apps.discussion.files.importing import read_record
-from eunoe.apps.discussion.files.settlement import find_import_conflict
+from eunoe.apps.discussion.files.importing import find_import_conflict, read_record
 from eunoe.apps.discussion.log import DiscussionLog
 from eunoe.apps.discussion.making import ChunkTrial, ChunkUpdate, Progress
-from eunoe.apps.discussion.model import NOTHING, all_atoms, chunk_memories, keyword_memories, nothing_after
-from eunoe.apps.discussion.scope import DEFAULT_USER, discussion_scope
+from eunoe.apps.discussion.model import (
+    DEFAULT_USER,
+    NOTHING,
+    all_atoms,
+    chunk_memories,
+    discussion_scope,
+    keyword_memories,
+    nothing_after,
+)
 from eunoe.apps.discussion.settings import DEFAULT_SETTINGS, DiscussionSettings
 from eunoe.apps.discussion.state_document import StateDocument
 from eunoe.errors import ConflictError, InputError, LlmError, StoreBusyError, WorkflowError

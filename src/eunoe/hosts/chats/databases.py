@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,6 +16,7 @@ from eunoe.errors import InputError, MissingPackageError
 from eunoe.hosts.chats.formats import Conversation, read_message
 from eunoe.hosts.common import Problems
 
+_ITEM: Final = "message_data, created_at"
 _HEADER: Final = b"SQLite format 3\x00"
 
 
@@ -34,8 +36,13 @@ def is_database(path: Path) -> bool:
 
 
 def find_table(path: Path) -> Table:
-    with closing(_connect(path)) as connection:
-        tables = _tables(connection)
+    try:
+        with closing(_connect(path)) as connection:
+            names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            infos = {name: connection.execute(f"PRAGMA table_info({_quote(name)})").fetchall() for name in names}
+    except sqlite3.Error as error:
+        raise InputError(f"the SQLite file cannot be read: {error}") from None
+    tables = {name: {row[1] for row in rows} for name, rows in infos.items()}
     for name, columns in tables.items():
         for needed, format, read in _KINDS:
             if needed <= columns:
@@ -56,54 +63,27 @@ def _connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)
 
 
-def _tables(connection: sqlite3.Connection) -> dict[str, set[str]]:
-    try:
-        names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        return {name: {row[1] for row in connection.execute(f"PRAGMA table_info({_quote(name)})")} for name in names}
-    except sqlite3.Error as error:
-        raise InputError(f"the SQLite file cannot be read: {error}") from None
-
-
 def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _read_langchain(connection: sqlite3.Connection, table: str, problems: Problems) -> Iterator[Conversation]:
-    rows = connection.execute(f"SELECT session_id, id, message, NULL FROM {table} ORDER BY session_id, id")
-    yield from _read_rows(rows, read_message, problems)
-
-
-def _read_openai_agents(connection: sqlite3.Connection, table: str, problems: Problems) -> Iterator[Conversation]:
-    query = f"SELECT session_id, id, message_data, created_at FROM {table} ORDER BY session_id, id"
-    yield from _read_rows(connection.execute(query), _read_item, problems)
-
-
-def _read_item(value: Mapping[str, Any], id: str, time: object) -> dict[str, Any]:
-    """Calls, results and reasoning have no role, and no words that were said."""
-    # Ids of items are the provider's: some are made up and the same for every item.
-    return read_message({**value, "id": None} if value.get("role") else {}, id, time)
-
-
-def _read_rows(
-    rows: Iterable[tuple[Any, ...]],
-    read: Callable[[Mapping[str, Any], str, object], dict[str, Any]],
-    problems: Problems,
+def _read_sessions(
+    columns: str, connection: sqlite3.Connection, table: str, problems: Problems
 ) -> Iterator[Conversation]:
     """Rows by session, in the order in which they were written."""
     sessions: dict[str, list[dict[str, Any]]] = {}
+    rows = connection.execute(f"SELECT session_id, id, {columns} FROM {table} ORDER BY session_id, id")
     for session, id, text, time in rows:
         messages = sessions.setdefault(str(session), [])
         with problems.catch(f"session {session}, row {id}"):
-            messages.append(read(_parse(text), f"{session}#{id}", time))
+            value = json.loads(text) if isinstance(text, str | bytes) else text
+            if not isinstance(value, Mapping):
+                raise InputError("it holds no message")
+            if columns == _ITEM:  # calls, results and reasoning have no role; ids are the provider's, some made up
+                value = {**value, "id": None} if value.get("role") else {}
+            messages.append(read_message(value, f"{session}#{id}", time))
     for name, messages in sessions.items():
         yield Conversation(name, [each for each in messages if each["text"].strip()])
-
-
-def _parse(text: object) -> Mapping[str, Any]:
-    value = json.loads(text) if isinstance(text, str | bytes) else text
-    if not isinstance(value, Mapping):
-        raise InputError("it holds no message")
-    return value
 
 
 def _read_langgraph(connection: sqlite3.Connection, table: str, problems: Problems) -> Iterator[Conversation]:
@@ -149,8 +129,12 @@ def _person(metadata: bytes | str | None) -> str:
 
 
 _KINDS: Final = (
-    (frozenset({"id", "session_id", "message"}), "LangChain's SQL history", _read_langchain),
-    (frozenset({"id", "session_id", "message_data", "created_at"}), "OpenAI Agents SDK", _read_openai_agents),
+    (frozenset({"id", "session_id", "message"}), "LangChain's SQL history", partial(_read_sessions, "message, NULL")),
+    (
+        frozenset({"id", "session_id", "message_data", "created_at"}),
+        "OpenAI Agents SDK",
+        partial(_read_sessions, _ITEM),
+    ),
     (
         frozenset({"thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint"}),
         "LangGraph checkpoints",

@@ -60,7 +60,7 @@ def is_chatgpt(value: object) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get("mapping"), Mapping)
 
 
-def read_chatgpt(value: Mapping[str, Any]) -> Conversation:
+def read_chatgpt(value: Mapping[str, Any], name: str = "") -> Conversation:
     """The versions that the user saw last; what was edited away or made anew is counted."""
     tree: Mapping[str, Any] = value["mapping"]
     at = value.get("current_node")
@@ -107,7 +107,7 @@ def is_claude(value: object) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get("chat_messages"), list)
 
 
-def read_claude(value: Mapping[str, Any]) -> Conversation:
+def read_claude(value: Mapping[str, Any], name: str = "") -> Conversation:
     messages = []
     for said in value["chat_messages"]:
         blocks = said.get("content") if isinstance(said.get("content"), list) else []

@@ -10,9 +10,10 @@ import lzma
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -64,9 +65,6 @@ class Document(NamedTuple):
     value: Any
 
 
-Reader = Callable[[Iterator[Document], Problems], Iterator[Conversation]]
-
-
 @dataclass(frozen=True, slots=True)
 class ChatFile:
     """A file with chats."""
@@ -92,33 +90,26 @@ def open_chats(path: str | Path) -> ChatFile:
     if is_database(place):
         table = find_table(place)
         return ChatFile(place, table.format, lambda problems: read_table(place, table, problems))
-    format, read = _recognise(place)
-    return ChatFile(place, format, lambda problems: read(_documents(place, problems), problems))
-
-
-def _recognise(path: Path) -> tuple[str, Reader]:
-    """By the first document that is known."""
-    problems, first = Problems(), None
-    for document in _documents(path, problems):
-        if kind := _kind(document.value, path.stem):
-            return kind
+    looking = Problems()
+    first = None
+    for document in _documents(place, looking):  # by the first that is known
+        for format, is_known, read in _KINDS:
+            if is_known(document.value):
+                return ChatFile(place, format, partial(_read_each, place, is_known, read))
+        if is_message(document.value):
+            format = "LangChain's file history" if isinstance(document.value.get("data"), Mapping) else "JSON Lines"
+            return ChatFile(place, format, partial(_read_messages, place))
         first = first or document
     if first:
         raise InputError(f"{first.place} is no chat that is known: {', '.join(FORMATS)}")
-    raise InputError(next(iter(problems.lines), f"{path} holds nothing"))
+    raise InputError(next(iter(looking.lines), f"{place} holds nothing"))
 
 
-def _kind(value: Any, name: str) -> tuple[str, Reader] | None:
-    if is_chatgpt(value):
-        return "ChatGPT's export", lambda documents, problems: _read_each(documents, is_chatgpt, read_chatgpt, problems)
-    if is_claude(value):
-        return "Claude's export", lambda documents, problems: _read_each(documents, is_claude, read_claude, problems)
-    if is_message(value):
-        format = "LangChain's file history" if isinstance(value.get("data"), Mapping) else "JSON Lines"
-        return format, lambda documents, problems: iter(group_messages(_messages(documents, problems), name))
-    if is_conversation(value):
-        return "JSON Lines", lambda documents, problems: _read_conversations(documents, name, problems)
-    return None
+_KINDS: Final = (
+    ("ChatGPT's export", is_chatgpt, read_chatgpt),
+    ("Claude's export", is_claude, read_claude),
+    ("JSON Lines", is_conversation, read_conversation),
+)
 
 
 def _documents(path: Path, problems: Problems) -> Iterator[Document]:
@@ -134,40 +125,31 @@ def _documents(path: Path, problems: Problems) -> Iterator[Document]:
 
 
 def _read_each(
-    documents: Iterable[Document],
-    is_known: Callable[[object], bool],
-    read: Callable[[Any], Conversation],
-    problems: Problems,
+    path: Path, is_known: Callable[[object], bool], read: Callable[[Any, str], Conversation], problems: Problems
 ) -> Iterator[Conversation]:
-    for document in documents:
-        if not is_known(document.value):
-            problems.add(document.place, "not a conversation like the others")
+    for number, (place, value) in enumerate(_documents(path, problems), 1):
+        if not is_known(value):
+            problems.add(place, "not a conversation like the others")
             continue
         try:
-            conversation = read(document.value)
+            conversation = read(value, f"{path.stem}#{number}")
         except ODD_DATA as error:
-            problems.add(document.place, f"the conversation cannot be read ({type(error).__name__})")
+            problems.add(place, f"the conversation cannot be read ({type(error).__name__})")
             continue
         if conversation.id:
             yield conversation
         else:
-            problems.add(document.place, "the conversation has no id")
+            problems.add(place, "the conversation has no id")
 
 
-def _messages(documents: Iterable[Document], problems: Problems) -> Iterator[Mapping[str, Any]]:
-    for document in documents:
-        if is_message(document.value):
-            yield document.value
+def _read_messages(path: Path, problems: Problems) -> Iterator[Conversation]:
+    messages = []
+    for place, value in _documents(path, problems):
+        if is_message(value):
+            messages.append(value)
         else:
-            problems.add(document.place, "not a message like the others")
-
-
-def _read_conversations(documents: Iterable[Document], name: str, problems: Problems) -> Iterator[Conversation]:
-    for number, document in enumerate(documents, 1):
-        if is_conversation(document.value):
-            yield read_conversation(document.value, f"{name}#{number}")
-        else:
-            problems.add(document.place, "not a conversation like the others")
+            problems.add(place, "not a message like the others")
+    yield from group_messages(messages, path.stem)
 
 
 def _texts(path: Path) -> Iterator[tuple[str, str]]:

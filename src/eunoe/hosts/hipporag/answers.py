@@ -37,7 +37,6 @@ _MAX_DOCUMENT_CHARACTERS: Final = 60_000
 """Of all documents together that are shown: some 15,000 tokens, which every model of today can read."""
 _MIN_DOCUMENT_CHARACTERS: Final = 4_000
 _CUT: Final = " [...]"
-_COUNTS: Final = ("prompt_tokens", "completion_tokens")
 _KEYWORDS: Final = {
     "max_new_tokens": ("max_completion_tokens", "max_tokens", "max_new_tokens"),
     "temperature": ("temperature",),
@@ -189,22 +188,19 @@ class InferLlm:
         self._keywords = self._find_keywords(settings)
 
     def ask(self, prompt: Prompt) -> Reply:
-        contents = {"system": prompt.instructions, "user": prompt.text}
-        messages = [{"role": role, "content": text} for role, text in contents.items()]
+        system = {"role": "system", "content": prompt.instructions}
+        messages = [system, {"role": "user", "content": prompt.text}]
         try:
             given = self._infer(messages, **(self._keywords if prompt.operation == OPERATION else {}))
         except LlmError:
             raise
         except Exception as error:  # its text may hold a key, or what was asked
             message = f"{self.name} failed: {type(error).__name__}"
-            raise refusal_error(message, *_describe(error)) from error
-        return self._read(given)
-
-    def _read(self, given: Any) -> Reply:
+            raise refusal_error(message, str(error), getattr(error, "status_code", 0)) from error
         parts = list(given) if isinstance(given, tuple | list) else [given]
         text, usage = (*parts, None, None)[:2]
         usage = usage if isinstance(usage, Mapping) else {}
-        read, written = (_token_count(usage.get(name)) for name in _COUNTS)
+        read, written = (_token_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
         if not isinstance(text, str):
             message = f"{self.name} gave {type(text).__name__} as its text; due from infer: text, or (text, metadata)"
             raise AnswerError(message, Reply("", read, written))
@@ -232,14 +228,6 @@ def _token_count(value: Any) -> int:
     """A count of tokens, NumPy's too; 0, which is estimated, for what can be none."""
     count = int(value) if isinstance(value, Integral) else 0
     return count if 0 <= count <= _MAX_TOKENS else 0
-
-
-def _describe(error: Exception) -> tuple[str, int]:
-    """What an error says, and its HTTP status; neither of one that fails at saying it."""
-    try:
-        return str(error), getattr(error, "status_code", 0)
-    except Exception:
-        return "", 0
 
 
 def adapt_llm(model: Any, settings: Mapping[str, Any]) -> Any:

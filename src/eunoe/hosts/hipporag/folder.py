@@ -24,7 +24,7 @@ from eunoe.apps.projects.settings import (
 )
 from eunoe.errors import InputError
 from eunoe.hosts.common import Problems
-from eunoe.model.arguments import check_text
+from eunoe.model.arguments import check_text, show
 from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
 from eunoe.text.normalize import replace_surrogates
@@ -35,7 +35,6 @@ _KEPT: Final = ("text", "id", "label", "time", "files", "pages", "people", "pinn
 _GRAPH: Final = frozenset({"entities", "triples"})
 """Fields of metadata that the entity graph takes in."""
 _BATCH_SIZE: Final = 256
-_SHOWN_CHARACTERS: Final = 40
 _NO_PYARROW: Final = "to read them install pyarrow (pip install pyarrow)"
 
 
@@ -166,10 +165,13 @@ class HippoReader:
         self.unread: list[str] = []
         self._chunk_ids: dict[str, HippoPassage] = {}
         check_folder(folder)
-        openie_files, chunk_files = find_files(folder, OPENIE_FILES), find_files(folder, CHUNK_FILES)
-        readers = ((self._read_openie, openie_files), (self._read_chunks, chunk_files))
-        for read, files in (*readers, (self._read_metadata, find_files(folder, METADATA_FILES))):
-            for path in files:
+        readers = (
+            (self._read_openie, OPENIE_FILES),
+            (self._read_chunks, CHUNK_FILES),
+            (self._read_metadata, METADATA_FILES),
+        )
+        for read, names in readers:
+            for path in find_files(folder, names):
                 place = str(path.relative_to(folder))
                 with self.problems.catch(place):
                     if not path.is_file():
@@ -179,7 +181,7 @@ class HippoReader:
     def _read_openie(self, path: Path, name: str) -> None:
         docs = _check_object(json.loads(path.read_bytes()), "the file")["docs"]
         if not isinstance(docs, list):
-            raise InputError(f"docs is {_show_json(docs)}: it must be a list")
+            raise InputError(f"docs is {show(docs)}: it must be a list")
         for number, doc in enumerate(docs):
             place = f"{name} docs[{number}]"
             with self.problems.catch(place):
@@ -238,13 +240,8 @@ def _read_triple(value: Any) -> tuple[str, str, str] | None:
 
 def _check_object(value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InputError(f"{name} is {_show_json(value)}: it must be an object")
+        raise InputError(f"{name} is {show(value)}: it must be an object")
     return value
-
-
-def _show_json(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
 def _has_pyarrow() -> bool:

@@ -88,7 +88,7 @@ def _retriever(name: str) -> Callable[[ToolCall], Answer]:
 
 def _discussion_scope(call: ToolCall) -> Scope | None:
     """The discussion that is meant, within what the caller may use; None if none is named."""
-    from eunoe.apps.discussion.scope import discussion_scope
+    from eunoe.apps.discussion.model import discussion_scope
 
     named = call.scope.pairs
     if "user" not in named or named.keys() - _KEYS:

@@ -15,8 +15,14 @@ import eunoe
 from eunoe.apps.discussion.authors import AuthorSources
 from eunoe.apps.discussion.creators import CreatorCall, creator, find_creator
 from eunoe.apps.discussion.making import ChunkUpdate
-from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, LogMessage, chunk_memories, keyword_memories
-from eunoe.apps.discussion.scope import discussion_scope
+from eunoe.apps.discussion.model import (
+    CHUNK_MEMORY,
+    KEYWORD_MEMORY,
+    LogMessage,
+    chunk_memories,
+    discussion_scope,
+    keyword_memories,
+)
 from eunoe.apps.discussion.settings import AuthorSettings, ChunkSettings, DiscussionSettings
 from eunoe.errors import LlmError
 from eunoe.llm.contract import ScriptedLlm

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from eunoe.apps.discussion.answers import read_keyword_memories
 from eunoe.apps.discussion.authors import NothingError
+from eunoe.apps.discussion.creators import read_keyword_memories
 from eunoe.errors import LlmError
 
 WHOLE = {"title": "Move", "summary": "Anna moved to Rome.", "entities": ["Anna", "Rome"], "key_phrases": ["moved"]}

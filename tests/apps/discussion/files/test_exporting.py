@@ -33,10 +33,10 @@ from eunoe.apps.discussion.model import (
     ChunkMemory,
     KeywordMemory,
     chunk_memories,
+    discussion_scope,
     keyword_memories,
     memory_item,
 )
-from eunoe.apps.discussion.scope import discussion_scope
 from eunoe.apps.discussion.state_document import StateDocument
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.memory import Memory

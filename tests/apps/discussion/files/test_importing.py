@@ -19,8 +19,16 @@ from tests.support.discussion_files import (
 
 import eunoe
 from eunoe.apps.discussion.files import FileKey, import_discussion, import_folder
-from eunoe.apps.discussion.model import Chunk, ChunkMemory, KeywordMemory, chunk_memories, keyword_memories, memory_item
-from eunoe.apps.discussion.scope import discussion_ids, discussion_scope
+from eunoe.apps.discussion.model import (
+    Chunk,
+    ChunkMemory,
+    KeywordMemory,
+    chunk_memories,
+    discussion_ids,
+    discussion_scope,
+    keyword_memories,
+    memory_item,
+)
 from eunoe.apps.discussion.settings import StateDocumentSettings
 from eunoe.apps.discussion.state_document import StateDocument
 from eunoe.apps.discussion.summary import current_summary, new_since_summary

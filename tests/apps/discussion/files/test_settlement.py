@@ -5,10 +5,8 @@ from tests.support.discussion_files import DATE, message_hash
 
 import eunoe
 from eunoe.apps.discussion.files.database import LoggedHash
-from eunoe.apps.discussion.files.importing import ImportRecord
-from eunoe.apps.discussion.files.settlement import settle_import
-from eunoe.apps.discussion.model import Chunk, ChunkMemory, KeywordMemory, LogMessage, memory_item
-from eunoe.apps.discussion.scope import discussion_scope
+from eunoe.apps.discussion.files.importing import ImportRecord, settle_import
+from eunoe.apps.discussion.model import Chunk, ChunkMemory, KeywordMemory, LogMessage, discussion_scope, memory_item
 from eunoe.errors import ConflictError, InputError
 from eunoe.memory import Memory
 

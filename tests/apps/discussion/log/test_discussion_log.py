@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import eunoe
 from eunoe.apps.discussion.log import DiscussionLog
-from eunoe.apps.discussion.scope import discussion_scope
+from eunoe.apps.discussion.model import discussion_scope
 from eunoe.errors import InputError
 
 SCOPE = discussion_scope("trip", "anna")

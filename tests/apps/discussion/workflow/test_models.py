@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eunoe.apps.discussion.workflow.models import ModelMap, Preset
+from eunoe.apps.discussion.workflow.document import ModelMap, Preset
 from eunoe.errors import InputError, WorkflowError
 from eunoe.llm.contract import Prompt, ScriptedLlm
 

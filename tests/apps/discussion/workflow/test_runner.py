@@ -12,7 +12,7 @@ from tests.apps.discussion.workflow.conftest import Write
 import eunoe
 from eunoe.apps.discussion import MemoryService
 from eunoe.apps.discussion.log import DiscussionLog
-from eunoe.apps.discussion.scope import discussion_scope
+from eunoe.apps.discussion.model import discussion_scope
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, node, run_workflow
 from eunoe.apps.discussion.workflow.node import NODE_TYPES, NodeCall
 from eunoe.apps.discussion.workflow.run import NodeFailure

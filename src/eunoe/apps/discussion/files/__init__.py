@@ -7,9 +7,9 @@ from eunoe.apps.discussion.files.importing import (
     Refusal,
     import_discussion,
     import_folder,
+    settle_import,
 )
 from eunoe.apps.discussion.files.layout import FileKey, Layout
-from eunoe.apps.discussion.files.settlement import settle_import
 
 __all__ = [
     "DiscussionImport",

@@ -30,8 +30,14 @@ from eunoe.apps.discussion.files.layout import (
     user_folder,
 )
 from eunoe.apps.discussion.log import DiscussionLog
-from eunoe.apps.discussion.model import ChunkMemory, chunk_memories, keyword_memories
-from eunoe.apps.discussion.scope import DEFAULT_USER, discussion_ids, discussion_scope
+from eunoe.apps.discussion.model import (
+    DEFAULT_USER,
+    ChunkMemory,
+    chunk_memories,
+    discussion_ids,
+    discussion_scope,
+    keyword_memories,
+)
 from eunoe.apps.discussion.state_document import StateDocument
 from eunoe.apps.discussion.summary import current_summary, new_since_summary
 from eunoe.errors import ConflictError, InputError, NotFoundError

@@ -11,7 +11,7 @@ from hashlib import pbkdf2_hmac, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from eunoe.apps.discussion.scope import DEFAULT_USER
+from eunoe.apps.discussion.model import DEFAULT_USER
 from eunoe.errors import InputError, MissingPackageError
 from eunoe.model.arguments import check_text
 

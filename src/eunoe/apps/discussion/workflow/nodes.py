@@ -1,13 +1,34 @@
-"""Nodes that ask a language model, give texts, call other workflows, and hold locks."""
+"""The nodes of workflows: they ask a language model, give texts, call workflows, hold locks, read and make memories.
+
+Those that read memories are fast: they write nothing and ask no model, unless `update_first` says so. Those that make
+memories are slow, and belong behind the reply.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
 
-from eunoe.apps.discussion.workflow.node import MODEL_KEYS, NodeCall, key_problem, node
+from eunoe.apps.discussion.authors import Author, Prompts, check_answer, fence
+from eunoe.apps.discussion.keywords import EQUAL_WEIGHTS, KeywordQuery, SearchMode
+from eunoe.apps.discussion.retrievers import NO_ID, NO_MATCH, NO_MEMORIES, NO_SUMMARY, DiscussionReader
+from eunoe.apps.discussion.summary import LEASE, PROMPTS, current_summary, update_summary, write_summary
+from eunoe.apps.discussion.texts import ALL, CHUNK_BREAK, Retrieval, escape_memory, recent_turns
+from eunoe.apps.discussion.workflow.node import (
+    ACROSS,
+    HOST_MESSAGES,
+    MAX_TOKENS,
+    MODEL_KEYS,
+    UPDATE_FIRST,
+    WEIGHTS,
+    NodeCall,
+    key_problem,
+    node,
+)
+from eunoe.apps.discussion.workflow.run import make_memories
 from eunoe.apps.discussion.workflow.texts import COUNT_KEYS, conversation, plain_text, system_text, transcript
-from eunoe.errors import AccessError, WorkflowError
+from eunoe.errors import AccessError, LlmError, WorkflowError
 from eunoe.memory import Memory
 from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
@@ -128,3 +149,211 @@ def _acquire(call: NodeCall, memory: Memory, id: str) -> bool:
     run.stack.callback(memory.leases.release, scope, lease)
     run.stack.callback(run.locks.discard, id)
     return True
+
+
+_READER_KEYS: Final = (ACROSS, HOST_MESSAGES)
+_DEFAULT_MEMORIES: Final = 3
+
+
+def find_reader(call: NodeCall) -> DiscussionReader | None:
+    """What reads the discussion of a node; None if there is none."""
+    run, is_across = call.run, call.flag(ACROSS)
+    if not run.memory or not run.discussion_id:
+        return None
+    return DiscussionReader.of(run.memory, run.discussion_id, run.user, across_discussions=is_across)
+
+
+def give(call: NodeCall, retrieval: Retrieval, host_message: str = "", delimiter: str = "") -> str:
+    """What a node gives of a retrieval. Why it is empty or cut stands in the trace; the first may be said as
+    WilmerAI says it."""
+    if retrieval.message:
+        call.trace.notes.append(retrieval.message)
+    if retrieval.texts:
+        return retrieval.joined(delimiter)
+    return host_message if call.is_on(HOST_MESSAGES) else ""
+
+
+@node(
+    "RecentMemory",
+    keys=[*_READER_KEYS, UPDATE_FIRST, MAX_TOKENS],
+    workflows=lambda _, environment: [environment.user_settings.recent_memory_workflow],
+)
+def recent_memory(call: NodeCall) -> str:
+    """The latest chunk memories, or what the workflow for them gives."""
+    _update_first(call)
+    if tool := call.run.environment.user_settings.recent_memory_workflow:
+        return call.run.call(tool)
+    tokens, reader = call.number(MAX_TOKENS, 0), find_reader(call)
+    if reader:
+        return give(call, reader.recent(tokens=tokens), NO_MEMORIES)
+    return recent_turns(call.messages, tokens=tokens)
+
+
+@node(
+    "RecentMemorySummarizerTool",
+    required=["maxTurnsToPull", "maxSummaryChunksFromFile"],
+    keys=["lookbackStart", "customDelimiter", *_READER_KEYS],
+)
+def recent_memory_summarizer_tool(call: NodeCall) -> str:
+    """The latest chunk memories."""
+    turns, lookback = call.number("maxTurnsToPull", 0), call.number("lookbackStart", 0)
+    count = call.number("maxSummaryChunksFromFile", 0) or _DEFAULT_MEMORIES
+    delimiter, reader = call.render("customDelimiter", CHUNK_BREAK), find_reader(call)
+    if reader:
+        return give(call, reader.recent(count), NO_MEMORIES, delimiter)
+    return recent_turns(call.messages, turns, lookback)
+
+
+@node("FullChatSummary", keys=["isManualConfig", *_READER_KEYS, UPDATE_FIRST, MAX_TOKENS])
+def full_chat_summary(call: NodeCall) -> str:
+    """The rolling summary, and the chunk memories that came after it."""
+    if not call.flag("isManualConfig"):
+        _update_first(call)
+    tokens, reader = call.number(MAX_TOKENS, 0), find_reader(call)
+    return give(call, reader.full_summary(tokens), NO_SUMMARY) if reader else recent_turns(call.messages, tokens=tokens)
+
+
+@node("GetCurrentSummaryFromFile", keys=_READER_KEYS)
+def get_current_summary(call: NodeCall) -> str:
+    """The rolling summary."""
+    reader = find_reader(call)
+    return give(call, reader.summary(), NO_SUMMARY) if reader else recent_turns(call.messages)
+
+
+@node("GetCurrentMemoryFromFile", keys=["customDelimiter", *_READER_KEYS])
+def get_current_memory(call: NodeCall) -> str:
+    """All chunk memories."""
+    delimiter, reader = call.render("customDelimiter", CHUNK_BREAK), find_reader(call)
+    return give(call, reader.all(), NO_MEMORIES, delimiter) if reader else recent_turns(call.messages)
+
+
+@node("GetCurrentStateDocument", keys=[ACROSS])
+def get_current_state_document(call: NodeCall) -> str:
+    """The state document. Turns of a chat are none: without a discussion it is empty."""
+    reader = find_reader(call)
+    return give(call, reader.state_document()) if reader else ""
+
+
+@node("ChatSummaryMemoryGatheringTool", required=["maxTurnsToPull"], keys=_READER_KEYS)
+def chat_summary_memory_gathering_tool(call: NodeCall) -> str:
+    """The chunk memories that the rolling summary does not hold yet."""
+    turns, reader = call.number("maxTurnsToPull", 0), find_reader(call)
+    return give(call, reader.new(), NO_MEMORIES) if reader else recent_turns(call.messages, turns)
+
+
+@node(
+    "VectorMemorySearch",
+    required=["input"],
+    keys=[
+        *("limit", WEIGHTS, "useRecencyScoring", "includeDates", "searchMode", "semanticQuery"),
+        *("embeddingEndpointName", "useEntityExpansion", *_READER_KEYS),
+    ],
+)
+def vector_memory_search(call: NodeCall) -> str:
+    """The keyword memories that have any of the keywords, best first."""
+    weights = call.node.get(WEIGHTS)
+    if problem := key_problem(WEIGHTS, weights):
+        raise WorkflowError(problem)
+    query = KeywordQuery(
+        keywords=call.render("input"),
+        limit=call.number("limit", 0),
+        weights=EQUAL_WEIGHTS if weights is None else weights,
+        use_recency=call.flag("useRecencyScoring"),
+        mode=cast("SearchMode", call.choice("searchMode", "keyword")),
+        semantic_query=call.render("semanticQuery"),
+        use_entity_expansion=call.flag("useEntityExpansion"),
+    )
+    include_dates = call.flag("includeDates")
+    if reader := find_reader(call):
+        return give(call, reader.search_keywords(query, include_dates=include_dates), NO_MATCH)
+    return NO_ID if call.is_on(HOST_MESSAGES) else ""
+
+
+def _update_first(call: NodeCall) -> None:
+    """Make the memories that are due, where the node, its workflow or the run says so."""
+    if call.run.scope and call.is_on(UPDATE_FIRST):
+        make_memories(call)
+
+
+@node(
+    "QualityMemory",
+    keys=["force", "whole"],
+    takes_in=True,
+    workflows=lambda _, environment: [environment.user_settings.chat_summary_workflow],
+)
+def quality_memory(call: NodeCall) -> str:
+    """Take in the messages of the chat, and make the memories that are due. It gives nothing."""
+    if call.run.scope:
+        make_memories(call, force=call.flag("force"), is_whole=call.flag("whole"))
+    return ""
+
+
+@node("chatSummarySummarizer", keys=[*MODEL_KEYS, "minMemoriesPerSummary", "loopIfMemoriesExceed"], takes_in=True)
+def chat_summary_summarizer(call: NodeCall) -> str:
+    """Fold new chunk memories into the rolling summary, and give it."""
+    author, memory, scope = _find_author(call, PROMPTS), call.run.memory, call.run.scope
+    own = call.run.environment.settings.summary
+    settings = replace(
+        own,
+        is_on=True,
+        least_memories=call.number("minMemoriesPerSummary", own.least_memories),
+        most_memories=call.number("loopIfMemoriesExceed", own.most_memories),
+    )
+    if not scope or not memory:
+        turns = recent_turns(call.messages, ALL)
+        return author.write({"CHAT_SUMMARY": "", "LATEST_MEMORIES": turns}) if author and turns else turns
+    try:
+        is_written = update_summary(memory, scope, settings, author) is not None
+        for lease in () if is_written else memory.leases.list(scope, LEASE):
+            if lease.is_held:
+                call.note("the summary stays as it is: somebody else writes it just now")
+            elif lease.retry:
+                moment = f"{lease.retry:%H:%M:%S %Z}"
+                call.note(f"the summary stays as it is until it is tried again at {moment}: {lease.error}")
+    except (LlmError, WorkflowError) as error:
+        call.note(f"the summary stays as it is, and what is new stays due: {error}")
+    return give(call, DiscussionReader(memory, [scope]).summary())
+
+
+@node("WriteCurrentSummaryToFileAndReturnIt", required=["input"], takes_in=True)
+def write_current_summary(call: NodeCall) -> str:
+    """Put a text in place of the rolling summary, and give it. A blank one changes nothing."""
+    text, memory, scope = call.render("input"), call.run.memory, call.run.scope
+    if not scope or not memory:
+        return text
+    current = escape_memory(current_summary(memory, scope))
+    if not text.strip():
+        call.note("the input is empty: the summary stays as it is")
+        return current
+    if text != current:
+        write_summary(memory, scope, text, author=f"workflow:{call.run.workflow.name}")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class _NodeAuthor:
+    """The language model of a node as an author of memories, asked with the node's own prompts."""
+
+    call: NodeCall
+    name: str
+    prompts: Prompts
+
+    def reads(self, name: str) -> bool:
+        return name in f"{self.prompts.system}{self.prompts.prompt}" or name in self.prompts.material
+
+    def write(self, inputs: Mapping[str, str]) -> str:
+        """Ask with the inputs in the place of their names, in one pass: a name that somebody typed stays a word."""
+        values = {name: fence(name, text) for name, text in inputs.items()}
+        system, prompt, material = self.prompts
+        missing = [values[name] for name in material if name not in f"{system}{prompt}"]
+        text = "\n\n".join([self.call.render_text(prompt, values), *missing])
+        return check_answer(self.call.ask(text, self.call.render_text(system, values)), self.name)
+
+
+def _find_author(call: NodeCall, defaults: Prompts) -> Author | None:
+    """Who writes for a node; None if it has no language model."""
+    llm = call.find_model()
+    if llm is None:
+        return None
+    system, prompt = call.node.get("systemPrompt") or defaults.system, call.node.get("prompt") or defaults.prompt
+    return _NodeAuthor(call, llm.name, defaults._replace(system=system, prompt=prompt))

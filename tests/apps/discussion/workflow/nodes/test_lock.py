@@ -7,7 +7,7 @@ import pytest
 from tests.apps.discussion.workflow.conftest import Write
 
 import eunoe
-from eunoe.apps.discussion.scope import discussion_scope
+from eunoe.apps.discussion.model import discussion_scope
 from eunoe.apps.discussion.workflow import Environment, Workflow, run_workflow
 from eunoe.errors import WorkflowError
 from eunoe.model.arguments import utc_now

@@ -8,8 +8,7 @@ import pytest
 
 import eunoe
 from eunoe.apps.discussion.log import DiscussionLog
-from eunoe.apps.discussion.model import chunk_memories
-from eunoe.apps.discussion.scope import discussion_scope
+from eunoe.apps.discussion.model import chunk_memories, discussion_scope
 from eunoe.apps.discussion.settings import DiscussionSettings, UserSettings
 from eunoe.apps.discussion.summary import current_summary, new_since_summary
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, WorkflowResult, run_workflow

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, run_workflow
-from eunoe.apps.discussion.workflow.models import Preset
+from eunoe.apps.discussion.workflow.document import Preset
 from eunoe.errors import LlmError, WorkflowError
 from eunoe.llm.contract import CutAnswerError, Reply, ScriptedLlm
 

@@ -19,7 +19,7 @@ from eunoe.errors import AccessError, ConflictError, InputError
 from eunoe.memory import Memory
 from eunoe.model.arguments import parse_time
 from eunoe.model.result import Lease
-from eunoe.records.leases import CLEARED, LEASE_VARIABLE
+from eunoe.work.leases import CLEARED, LEASE_VARIABLE
 
 ANNA = "user=anna"
 BEN = "user=ben"
@@ -58,8 +58,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    for module in ("leases", "named_leases"):
-        monkeypatch.setattr(f"eunoe.records.{module}.utc_now", clock)
+    monkeypatch.setattr("eunoe.work.leases.utc_now", clock)
     return clock
 
 
@@ -254,8 +253,7 @@ def test_whatever_happens_at_most_one_can_write(steps: list[str]) -> None:
     """Two workers take turns at every step, on a clock that only the steps move."""
     clock = Clock()
     with pytest.MonkeyPatch.context() as patch, eunoe.open(":memory:", embedder="none", llm="none") as memory:
-        for module in ("leases", "named_leases"):
-            patch.setattr(f"eunoe.records.{module}.utc_now", clock)
+        patch.setattr("eunoe.work.leases.utc_now", clock)
         leases: list[Lease] = []
         current: Lease | None = None
         for step in steps:

@@ -1,10 +1,82 @@
-"""Which statements are about the same thing with another value, and which only share a word or a category."""
+"""Which statements say the same, which give another value to the same thing, and which only share a word."""
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
-from eunoe.form.likeness import is_opposed, is_rival, says_more
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eunoe.embed import load_embedder
+from eunoe.form.likeness import is_duplicate, is_opposed, is_rival, says_more, similarity
+
+ALIKE = [
+    ("Anna: I love green tea.", "Anna: I really love green tea!"),
+    ("Anna: I have two cats and a dog.", "Anna: I've got two cats and a dog"),
+    ("Anna: I work at the Heron hotel.", "Anna: I'm working at the Heron hotel."),
+    ("My sister's wedding is on 12 May.", "my sister’s wedding is on 12 May"),
+    ("Ich wohne in Berlin.", "Ich wohne jetzt in Berlin"),
+    ("Anna: I cannot sleep without a candle.", "Anna: I really cannot sleep without a candle!"),
+]
+DIFFERENT = [
+    ("Anna: I have two cats and a dog.", "Anna: I have three cats and a dog."),
+    ("The rent is 950 pounds a month.", "The rent is 1,200 pounds a month."),
+    ("The wedding is on 12 May at noon.", "The wedding is on 13 May at noon."),
+    ("The wedding of my sister is in May.", "The wedding of my sister is in June."),
+    ("We meet on Monday in the office.", "We meet on Tuesday in the office."),
+    ("Anna: I like green tea with milk.", "Anna: I don't like green tea with milk."),
+    ("Anna: I eat meat on weekdays.", "Anna: I never eat meat on weekdays."),
+    ("Anna: I love the long winter evenings here.", "Anna: I hate the long winter evenings here."),
+    ("Yesterday Tom lent Ida the car.", "Yesterday Ida lent Tom the car."),
+    ("I moved into the house with Tom last May.", "I moved into the house with Ben last May."),
+    ("Anna: I live in Rome.", "Ben: I live in Rome."),
+    ("The flat is cheap and near the station.", "The flat is expensive and near the station."),
+    ("Anna: I moved to Rome.", "Anna: I moved to Milan."),
+    ("Anna: I arrived before the storm.", "Anna: I arrived after the storm."),
+    ("version 1.2.3 is out", "version 1.2.4 is out"),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), ALIKE)
+def test_what_says_the_same_in_almost_the_same_words_is_the_same(first: str, second: str) -> None:
+    assert is_duplicate(first, second)
+    assert is_duplicate(second, first)
+    assert similarity(first, second) >= 0.8
+
+
+@pytest.mark.parametrize(("first", "second"), DIFFERENT)
+def test_one_telling_difference_makes_another_statement(first: str, second: str) -> None:
+    assert not is_duplicate(first, second)
+    assert not is_duplicate(second, first)
+    assert similarity(first, second) < 0.8
+
+
+@pytest.mark.parametrize(
+    "pair", ["love/hate", "like/dislike", "like/hate", "accepted/refused", "arrived/left", "more/less", "his/her"]
+)
+def test_opposites_make_another_statement_however_long_it_is(pair: str) -> None:
+    """Also words that have several opposites."""
+    first, second = (f"Anna {word} the dark snowy winter evenings in the quiet valley." for word in pair.split("/"))
+    assert not is_duplicate(first, second)
+    assert not is_duplicate(first, second, cosine=0.99)
+    assert similarity(first, second) == similarity(second, first) <= 0.5
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_likeness_is_the_same_both_ways_and_between_none_and_all(first: str, second: str) -> None:
+    found = similarity(first, second)
+    assert 0.0 <= found <= 1.0
+    assert found == similarity(second, first)
+    assert is_duplicate(first, second) == is_duplicate(second, first)
+
+
+@given(st.text(max_size=80))
+def test_every_text_is_like_itself(text: str) -> None:
+    assert is_duplicate(text, text)
+    assert similarity(text, text) == 1.0
+
 
 UPDATES = [
     ("anna/home", "Anna lives in Turin.", "Anna lives in Rome."),
@@ -270,3 +342,26 @@ def test_odd_texts_are_rivals_of_nothing(text):
     assert not is_rival(text, "Anna lives in Turin.", "anna/home", PEOPLE)
     assert not is_rival("Anna lives in Turin.", text, "anna/home", PEOPLE)
     says_more(text, text)
+
+
+PAIRS = [
+    tuple(part.strip() for part in line.split("|"))
+    for line in (Path(__file__).parent / "data" / "paraphrases.txt").read_text("utf-8").splitlines()
+    if not line.startswith("#")
+]
+
+
+def test_paraphrases_are_one_and_others_are_two() -> None:
+    embedder = load_embedder()
+    assert embedder is not None
+    vectors = np.asarray(embedder.embed([f"Anna: {text}" for _, *texts in PAIRS for text in texts]), np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = (vectors[::2] * vectors[1::2]).sum(axis=1).tolist()
+    merged = [
+        mark
+        for (mark, one, other), cosine in zip(PAIRS, cosines, strict=True)
+        if is_duplicate(f"Anna: {one}", f"Anna: {other}", cosine)
+    ]
+    same = [mark for mark, *_ in PAIRS].count("=")
+    assert merged.count("/") == 0
+    assert merged.count("=") >= 0.8 * same
