@@ -37,7 +37,7 @@ def test_a_yes_brings_them_in_once(cli: Cli) -> None:
 
 
 def test_who_is_asked_on_a_terminal_decides(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eunoe.cli.imports._is_terminal", lambda: True)
+    monkeypatch.setattr("eunoe.cli.import_chats._is_terminal", lambda: True)
     refused = cli("import-chats", CHATGPT, "--scope", "user=anna", stdin="n\n")
     assert refused.out.count("ChatGPT's export") == 1
     assert "nothing was written" in refused.err

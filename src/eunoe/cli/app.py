@@ -29,10 +29,10 @@ from eunoe.cli.command import (
 from eunoe.cli.display import one_line, shorten
 from eunoe.cli.forming import archive, consolidate, context, form, incognito, unarchive
 from eunoe.cli.groups import correct, corrections
-from eunoe.cli.imports import import_chats
+from eunoe.cli.import_chats import import_chats
 from eunoe.cli.read import files, get, graph, history, list_, recall, scopes, status
 from eunoe.cli.serve import doctor, hook, mcp, serve, worker
-from eunoe.cli.ticket import wiki
+from eunoe.cli.wiki import wiki
 from eunoe.cli.write import forget, observe, pin, remember, update
 from eunoe.errors import EunoeError
 
@@ -72,7 +72,7 @@ _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
         export,
         import_,
         import_chats,
-        Group("migrate", "Move in from another memory.", "eunoe migrate hipporag outputs --project shop", "imports"),
+        Group("migrate", "Move in from another memory.", "eunoe migrate hipporag outputs --project shop", "migrate"),
         reembed,
         reindex,
         check,

@@ -15,8 +15,6 @@ from typing import Annotated, Any, Final, TextIO, TypeVar
 
 import typer
 
-from eunoe.apps.discussion.files import FileKey, Layout
-from eunoe.cli.command import MisuseError
 from eunoe.errors import InputError
 from eunoe.model.arguments import AtomKind, RecipeName, check_path
 
@@ -223,36 +221,6 @@ class FilterOptions(OptionGroup):
     where: Annotated[str | None, typer.Option("--where", metavar="JSON", help=_WHERE_HELP)] = None
     as_of: Annotated[str | None, time_option("--as-of", "What was true then")] = None
     known_at: Annotated[str | None, time_option("--known-at", "What the store knew then")] = None
-
-
-_API_KEY_HELP: Final = "Encrypted files: a file with the API key; with --salt."
-_KEY_HELP: Final = "Encrypted files: a file with their Fernet key."
-_LAYOUT_HELP: Final = "folders (ID/memories.json) or flat (ID_memories.jsonl)."
-
-LayoutOption = Annotated[Layout, choice_option("--layout", _LAYOUT_HELP)]
-
-
-@dataclass(frozen=True, slots=True)
-class KeyOptions:
-    """What opens and locks encrypted files. Keys are read from files, since others may see a command line."""
-
-    key_file: Annotated[str | None, typer.Option("--key-file", metavar="FILE", help=_KEY_HELP)] = None
-    api_key_file: Annotated[str | None, typer.Option("--api-key-file", metavar="FILE", help=_API_KEY_HELP)] = None
-    salt: Annotated[Path | None, typer.Option("--salt", metavar="FILE", help="The file with the user's salt.")] = None
-
-    def key(self) -> FileKey | None:
-        if bool(self.api_key_file) != bool(self.salt) or (self.api_key_file and self.key_file):
-            raise MisuseError("name --api-key-file and --salt, or --key-file")
-        if self.key_file:
-            return FileKey(_read_secret(self.key_file))
-        if self.api_key_file and self.salt:
-            return FileKey.from_api_key(_read_secret(self.api_key_file), self.salt)
-        return None
-
-
-def _read_secret(name: str) -> str:
-    with open_text(name) as file:
-        return file.read().strip()
 
 
 _MAX_PROBLEMS_SHOWN: Final = 20

@@ -26,8 +26,9 @@ from eunoe.apps.discussion.workflow.run import NodeFailure
 from eunoe.apps.discussion.workflow.texts import read_messages
 from eunoe.cli import display
 from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.discussion import KeyOptions, LayoutOption
 from eunoe.cli.display import one_line, quantity, shorten
-from eunoe.cli.inputs import KeyOptions, LayoutOption, argument, open_text, repeatable_option
+from eunoe.cli.inputs import argument, open_text, repeatable_option
 from eunoe.errors import InputError, NotFoundError, StoreError
 from eunoe.llm import load_llm
 from eunoe.llm.contract import Llm
