@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from io import StringIO
 from pathlib import Path
@@ -18,8 +18,6 @@ import typer
 from eunoe.apps.discussion import ChunkFailure, Discussion, DiscussionStatus, LogReport, UpdateReport
 from eunoe.apps.discussion.files import (
     DiscussionImport,
-    FileKey,
-    Layout,
     Refusal,
     export_discussion,
     import_discussion,
@@ -44,39 +42,9 @@ from eunoe.apps.discussion.workflow.run import author_sources, check_workflows
 from eunoe.cli import display, inputs
 from eunoe.cli.command import Call, MisuseError, Reply, command
 from eunoe.cli.display import Entries, Entry, Grid, Pairs, View, hit_entries, quantity, when
-from eunoe.cli.inputs import FullOption, argument, choice_option, open_text, repeatable_option
-from eunoe.cli.workflow import WorkflowOptions
+from eunoe.cli.inputs import FullOption, argument, repeatable_option
+from eunoe.cli.workflow import KeyOptions, LayoutOption, WorkflowOptions
 from eunoe.errors import InputError, NotFoundError
-
-_API_KEY_HELP: Final = "Encrypted files: a file with the API key; with --salt."
-_KEY_HELP: Final = "Encrypted files: a file with their Fernet key."
-_LAYOUT_HELP: Final = "folders (ID/memories.json) or flat (ID_memories.jsonl)."
-
-LayoutOption = Annotated[Layout, choice_option("--layout", _LAYOUT_HELP)]
-
-
-@dataclass(frozen=True, slots=True)
-class KeyOptions:
-    """What opens and locks encrypted files. Keys are read from files, since others may see a command line."""
-
-    key_file: Annotated[str | None, typer.Option("--key-file", metavar="FILE", help=_KEY_HELP)] = None
-    api_key_file: Annotated[str | None, typer.Option("--api-key-file", metavar="FILE", help=_API_KEY_HELP)] = None
-    salt: Annotated[Path | None, typer.Option("--salt", metavar="FILE", help="The file with the user's salt.")] = None
-
-    def key(self) -> FileKey | None:
-        if bool(self.api_key_file) != bool(self.salt) or (self.api_key_file and self.key_file):
-            raise MisuseError("name --api-key-file and --salt, or --key-file")
-        if self.key_file:
-            return FileKey(_read_secret(self.key_file))
-        if self.api_key_file and self.salt:
-            return FileKey.from_api_key(_read_secret(self.api_key_file), self.salt)
-        return None
-
-
-def _read_secret(name: str) -> str:
-    with open_text(name) as file:
-        return file.read().strip()
-
 
 _USER_HELP: Final = "Whose they are, where their folder does not say it."
 _NAME_HELP: Final = "The name of the user whose discussions stand in FOLDER."

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final
 import typer
 
 import eunoe
+from eunoe.apps.discussion.files import FileKey, Layout
 from eunoe.apps.discussion.model import DEFAULT_USER, check_discussion_id, take_tag
 from eunoe.apps.discussion.settings import DEFAULT_SETTINGS, UserSettings, read_settings, read_user_settings
 from eunoe.apps.discussion.workflow import NodeTrace, Workflow, run_workflow
@@ -26,13 +27,42 @@ from eunoe.apps.discussion.workflow.run import NodeFailure
 from eunoe.apps.discussion.workflow.texts import read_messages
 from eunoe.cli import display
 from eunoe.cli.command import Call, MisuseError, Reply, command
-from eunoe.cli.discussion import KeyOptions, LayoutOption
 from eunoe.cli.display import one_line, quantity, shorten
-from eunoe.cli.inputs import argument, open_text, repeatable_option
+from eunoe.cli.inputs import argument, choice_option, open_text, repeatable_option
 from eunoe.errors import InputError, NotFoundError, StoreError
 from eunoe.llm import load_llm
 from eunoe.llm.contract import Llm
 from eunoe.model.arguments import show
+
+_API_KEY_HELP: Final = "Encrypted files: a file with the API key; with --salt."
+_KEY_HELP: Final = "Encrypted files: a file with their Fernet key."
+_LAYOUT_HELP: Final = "folders (ID/memories.json) or flat (ID_memories.jsonl)."
+
+LayoutOption = Annotated[Layout, choice_option("--layout", _LAYOUT_HELP)]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOptions:
+    """What opens and locks encrypted files. Keys are read from files, since others may see a command line."""
+
+    key_file: Annotated[str | None, typer.Option("--key-file", metavar="FILE", help=_KEY_HELP)] = None
+    api_key_file: Annotated[str | None, typer.Option("--api-key-file", metavar="FILE", help=_API_KEY_HELP)] = None
+    salt: Annotated[Path | None, typer.Option("--salt", metavar="FILE", help="The file with the user's salt.")] = None
+
+    def key(self) -> FileKey | None:
+        if bool(self.api_key_file) != bool(self.salt) or (self.api_key_file and self.key_file):
+            raise MisuseError("name --api-key-file and --salt, or --key-file")
+        if self.key_file:
+            return FileKey(_read_secret(self.key_file))
+        if self.api_key_file and self.salt:
+            return FileKey.from_api_key(_read_secret(self.api_key_file), self.salt)
+        return None
+
+
+def _read_secret(name: str) -> str:
+    with open_text(name) as file:
+        return file.read().strip()
+
 
 _FOLDER_HELP: Final = "Where workflows are found by name; else the folder of FILE."
 _MODELS_HELP: Final = 'What endpoints and presets mean: {"endpoints": {NAME: SPEC}, "presets": {NAME: {...}}}.'
