@@ -171,8 +171,7 @@ def add_times(sizes: Sequence[int], extractor: str = "builtin") -> Iterator[tupl
 
 def _add_passages(memory: Memory, texts: Sequence[str]) -> None:
     memory.remember_many(_SCOPE, texts)
-    with memory._engine.indexes.borrow([_SCOPE], graph=True):
-        pass
+    memory._engine.indexes.read([_SCOPE], lambda *_: None, graph=True)
 
 
 def made_up_passage(chance: random.Random, number: int) -> str:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import pytest
+from tests.support.steps import steps_of
 
 import eunoe
 from eunoe.cli.app import run
@@ -103,7 +104,7 @@ def roomy(memory: Memory) -> None:
 
 
 def store_of(memory: Memory) -> Store:
-    return memory._engine.store
+    return steps_of(memory)
 
 
 def held(memory: Memory, scope: Scope, kinds: tuple[str, ...] = ALL, retired: bool = True) -> list[str]:

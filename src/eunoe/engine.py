@@ -5,50 +5,82 @@ from __future__ import annotations
 import builtins
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace as changed
-from functools import cached_property
+from datetime import datetime
+from functools import cached_property, partial
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TextIO, TypeVar
 
 from eunoe.embed.pending_vectors import PendingVectors
 from eunoe.embed.store_embedder import Progress, StoreEmbedder
 from eunoe.errors import ClosedError, EunoeError, NotFoundError, StoreBusyError, StoreError
 from eunoe.llm.models import MAX_CALLS, Models
 from eunoe.model.arguments import utc_now
-from eunoe.model.atom import Atom, Bounds, Record, check_sources
+from eunoe.model.atom import Atom, Bounds, Correction, Item, Record, check_sources
 from eunoe.model.message import Message
-from eunoe.model.result import BackupReport, CheckReport, ForgetReport, Hits, ImportReport, Lease, Receipt, Status
+from eunoe.model.result import (
+    BackupReport,
+    CheckReport,
+    Context,
+    ForgetReport,
+    FormReport,
+    GraphReport,
+    GraphSize,
+    Hits,
+    ImportReport,
+    Lease,
+    LeaseStatus,
+    LlmReport,
+    ModelCall,
+    Neighbourhood,
+    Page,
+    Receipt,
+    RetentionReport,
+    Status,
+)
 from eunoe.model.scope import Scope, Scopes
-from eunoe.model.stream import Settings, Stream
-from eunoe.records import atoms, log, streams
+from eunoe.model.stream import Revision, Settings, Stream
+from eunoe.records import atoms, log, streams, summaries
 from eunoe.records.atoms import replace_atoms
-from eunoe.records.corrections import CorrectionReader
+from eunoe.records.corrections import CorrectionReader, list_corrections, remove_correction
 from eunoe.records.counters import AccessLog, UsageLog, read_status
 from eunoe.records.forgetting import Removal, Selection, correction_notes, forget_report, remove
 from eunoe.records.identity import given_identity
 from eunoe.records.insertion import VectorKey
-from eunoe.records.log import find_ended, note_messages
-from eunoe.records.reading import ViewCache, near_scope_notes
+from eunoe.records.log import Formation, find_ended, note_messages
+from eunoe.records.reading import (
+    Choice,
+    ViewCache,
+    find_history,
+    find_item,
+    find_items,
+    find_place,
+    list_page,
+    near_scope_notes,
+    recent_page,
+)
+from eunoe.records.revisions import NewSummary
 from eunoe.records.scrubbing import scrub_if_due
 from eunoe.records.streams import renew_vectors
 from eunoe.records.summaries import has_due_summary
 from eunoe.records.traces import Traces, find_held, find_traces, is_repeated_in, own_streams, shown_streams
-from eunoe.store.contract import ItemQuery, Store
-from eunoe.store.schema import StreamState
+from eunoe.store.contract import ItemQuery, Reading, Store, Writing
+from eunoe.store.schema import AccessCount, StreamState
+from eunoe.transfer.export import export_scopes
 from eunoe.transfer.importing import LineCheck, import_lines, read_batches, texts_to_embed
-from eunoe.work.leases import end_lease
+from eunoe.work import leases
 
 if TYPE_CHECKING:
     from eunoe.form.background import Background
     from eunoe.form.former import Former
-    from eunoe.index.cache import IndexCache
+    from eunoe.index.cache import HeldIndex, IndexCache
     from eunoe.recall.context import ContextBuilder, LookupRequest
-    from eunoe.recall.request import RecallRequest
+    from eunoe.recall.request import ContextRequest, RecallRequest
     from eunoe.recall.reranking import Reranker
     from eunoe.recall.search import Searcher
 
@@ -120,7 +152,7 @@ class Engine:
         self.models = Models(llm, fast_llm)
         self.access = AccessLog(store)
         self.views = ViewCache(store)
-        self.corrections = CorrectionReader(store)
+        self.corrections = CorrectionReader()
         self.usage = UsageLog(store, self.models.drain, self.models.drain_calls, MAX_CALLS)
         self.building = threading.RLock()
         self._cache_bytes = cache_bytes
@@ -182,39 +214,35 @@ class Engine:
         self._work_after_reply()
         return result
 
-    def observe(self, scope: Scope, messages: Sequence[Message]) -> list[Receipt]:
+    def observe(self, scope: Scope, messages: Sequence[Message]) -> builtins.list[Receipt]:
         if not messages:
             return []
-        store = self.store
-        with store.reading():
+
+        def compare(store: Reading) -> tuple[Set[int], Sequence[Message], Sequence[Message]]:
             hidden = streams.incognito_places(store, scope, messages)
             kept = [message for place, message in enumerate(messages) if place not in hidden]
             # Vectors are made for new messages only; where they are deferred there is nothing to tell apart yet.
-            new = kept if self.pending.defers(len(kept)) else self._new_messages(scope, kept)
+            return hidden, kept, kept if self.pending.defers(len(kept)) else log.new_messages(store, scope, kept)
+
+        hidden, kept, new = self.store.read([scope], compare)
         if not kept:
             return streams.all_receipts(messages, hidden, ())
         vectors = self.pending.embed([message.content for message in new])
-        with store.writing():
+
+        def append(store: Writing) -> tuple[builtins.list[Receipt], Sequence[Record], Formation]:
             stream = store.create_stream(scope)
             comparison = log.compare_with_log(store, stream, kept)
             receipts, records = log.append_messages(store, stream, kept, comparison, vectors, utc_now())
-            formation = note_messages(store, stream, records, utc_now())
+            return receipts, records, note_messages(store, stream, records, utc_now())
+
+        receipts, records, formation = self.store.write([scope], append)
         self.pending.note_write(has_all_vectors=not any(record.pending for record in records))
         if self.background:
             self.background.note(scope, formation)
         return streams.all_receipts(messages, hidden, receipts)
 
     def _find_ended(self, scope: Scope) -> Sequence[Scope]:
-        with self.store.reading():
-            stream = self.store.stream(scope)
-            return find_ended(self.store, stream) if stream else ()
-
-    def _new_messages(self, scope: Scope, messages: Sequence[Message]) -> Sequence[Message]:
-        """Those that the log does not have: only these need vectors."""
-        stream = self.store.stream(scope)
-        if stream is None:
-            return messages
-        return [messages[place] for place in log.compare_with_log(self.store, stream, messages).new_places()]
+        return self.store.read([scope], lambda store: find_ended(store, scope))
 
     def remember(
         self,
@@ -224,30 +252,31 @@ class Engine:
         again: bool,
         replace: bool,
         lease: Lease | None = None,
-    ) -> list[Receipt]:
+    ) -> builtins.list[Receipt]:
         """Keep atoms. `vectors` are those that the caller made, by the places of their atoms."""
         if not items and lease is None:
             return []
         given: dict[VectorKey, Any] = {
             (given_identity(items[place]), items[place].text): vector for place, vector in vectors.items()
         }
-        with self.store.reading():
-            is_incognito = streams.is_incognito(self.store, scope)
-        if is_incognito:
+        if self.store.read([scope], lambda store: streams.is_incognito(store, scope)):
             self.pending.embed([], given)  # what is wrong with them is told even where nothing is kept
             return [Receipt("ignored", atom.id) for atom in items]
         texts = [atom.text for place, atom in enumerate(items) if place not in vectors]
         batch = self.pending.embed(texts, given)
-        with self.store.writing():
-            stream = self.store.create_stream(scope)
-            end_lease(self.store, stream, lease)
+
+        def keep(store: Writing) -> tuple[builtins.list[Receipt], bool]:
+            stream = store.create_stream(scope)
+            leases.end_lease(store, stream, lease)
             if replace:
-                self._keep_reviewed(stream, [atom.id for atom in items if atom.id])
-            keep = replace_atoms if replace else atoms.keep_atoms
-            receipts = keep(self.store, stream, items, batch, utc_now(), again)
-            self._keep_reviewed(stream, [receipt.id for receipt in receipts if receipt.outcome == "duplicate"])
+                _keep_reviewed(store, stream, [atom.id for atom in items if atom.id])
+            keep_all = replace_atoms if replace else atoms.keep_atoms
+            receipts = keep_all(store, stream, items, batch, utc_now(), again)
+            _keep_reviewed(store, stream, [receipt.id for receipt in receipts if receipt.outcome == "duplicate"])
             has_new = bool(self._form) and any(atom.kind == "observation" for atom in items)
-            is_due = has_new and has_due_summary(self.store, streams.SettingsReader(self.store, stream), stream)
+            return receipts, has_new and has_due_summary(store, streams.SettingsReader(store, stream), stream)
+
+        receipts, is_due = self.store.write([scope], keep)
         self.pending.note_write(has_all_vectors=all(receipt.embedded for receipt in receipts))
         if is_due and self.background:
             self.background.add(scope)
@@ -259,9 +288,11 @@ class Engine:
         self.access.note(result.hits)
         notes = result.notes
         if not result.hits:
-            with self.store.reading():
-                notes += near_scope_notes(self.store, scopes, bounds)
+            notes += self.store.read(scopes, lambda store: near_scope_notes(store, scopes, bounds))
         return Hits(result.hits, notes)
+
+    def context(self, request: ContextRequest) -> Context:
+        return self.contexts.build(request)
 
     def _renew_vectors(self) -> None:
         """Have vectors made again that a search found damaged."""
@@ -275,24 +306,46 @@ class Engine:
 
         return Hits(look_up(self.searcher, self.access, request))
 
-    def by_files(self, scope: Scope, paths: Sequence[str]) -> list[Atom]:
-        with self.indexes.borrow([scope]) as held:
+    def get(self, scope: Scope, id: str) -> Item:
+        return find_item(self.store, scope, id)
+
+    def get_many(self, scope: Scope, ids: Sequence[str]) -> builtins.list[Item]:
+        return find_items(self.store, scope, ids)
+
+    def history(self, scope: Scope, id: str) -> builtins.list[Atom]:
+        return find_history(self.store, scope, id)
+
+    def list(self, scope: Scope, query: ItemQuery, choice: Choice, after: str, bounds: Bounds) -> Page[Item]:
+        return list_page(self.store, scope, query, choice, after, bounds)
+
+    def recent(self, scopes: Sequence[Scope] | None, query: ItemQuery, after: str, bounds: Bounds) -> Page[Item]:
+        return recent_page(self.store, scopes, query, after, bounds)
+
+    def view(self, scope: Scope, bounds: Bounds, name: str, build: Callable[[], T]) -> T:
+        view: T = self.views.view(scope, bounds, name, build)
+        return view
+
+    def by_files(self, scope: Scope, paths: Sequence[str]) -> builtins.list[Atom]:
+        def find(store: Reading, held: Sequence[HeldIndex]) -> builtins.list[Atom]:
             owners = {stream: owner for each in held for stream, owner in each.owners.items()}
             seqs = [seq for each in held for seq in each.index.find_by_files(paths)]
-            records = self.store.select(ItemQuery(seqs=seqs, open=True, reviewed=True, order="newest"))
-        return [item for record in records if isinstance(item := record.item(owners[record.stream]), Atom)]
+            records = store.select(ItemQuery(seqs=seqs, open=True, reviewed=True, order="newest"))
+            return [item for record in records if isinstance(item := record.item(owners[record.stream]), Atom)]
+
+        return self.indexes.read([scope], find)
 
     def scopes(self, keys: Mapping[str, str], bounds: Bounds) -> builtins.list[Scope]:
-        with self.store.reading():
-            written = streams.written_streams(self.store, keys, bounds)
-            return [each.scope for each in written if streams.holds_anything(self.store, each, tombstones=True)]
+        def find(store: Reading) -> builtins.list[Scope]:
+            written = streams.written_streams(store, keys, bounds)
+            return [each.scope for each in written if streams.holds_anything(store, each, tombstones=True)]
+
+        return self.store.read((), find)
 
     def update(
         self, scope: Scope, id: str, text: str | None, changes: Mapping[str, Any], source_scopes: Scopes
     ) -> Receipt:
-        store = self.store
-        with store.reading():
-            old, latest = atoms.find_updatable(store, store.stream(scope), id)
+        with self._saying_where(scope, [id]):
+            old, latest = self.store.read([scope], lambda store: atoms.find_updatable(store, store.stream(scope), id))
         new, vector = atoms.changed_atom(old.item(scope), text, changes)
         check_sources([name for name in new.source if name not in old.sources], scope, source_scopes)
         if atoms.is_as_wanted(latest.item(scope), new):  # an update that is repeated is no conflict
@@ -300,21 +353,47 @@ class Engine:
             return self.review(scope, [latest.id], keep=True)[0] if is_waiting else _known_receipt(latest)
         atoms.check_open(old)
         vectors = self.pending.embed([new.text] if vector is None else [], {} if vector is None else {new.text: vector})
-        with store.writing():
+
+        def supersede(store: Writing) -> Receipt:
             stream = store.create_stream(scope)
-            self._keep_reviewed(stream, [id])
+            _keep_reviewed(store, stream, [id])
             record = atoms.check_open(atoms.find_record(store, stream, id))
             receipt = atoms.supersede(store, stream, record, new, vectors, utc_now())
-            self._keep_reviewed(stream, [receipt.id])
+            _keep_reviewed(store, stream, [receipt.id])
+            return receipt
+
+        receipt = self.store.write([scope], supersede)
         self.pending.note_write()
         return receipt
 
+    def expire(self, scope: Scope, ids: Sequence[str], end: datetime | None) -> builtins.list[Receipt]:
+        with self._saying_where(scope, ids):
+            return atoms.expire_atoms(self.store, scope, ids, end)
+
+    def retract(self, scope: Scope, ids: Sequence[str], retracted: bool) -> builtins.list[Receipt]:
+        with self._saying_where(scope, ids):
+            return log.retract_messages(self.store, scope, ids, retracted)
+
+    @contextmanager
+    def _saying_where(self, scope: Scope, ids: Sequence[str]) -> Iterator[None]:
+        """Have the error about what is not in a scope say where within it that is."""
+        try:
+            yield
+        except NotFoundError as error:
+            place = find_place(self.store, scope, ids)
+            if place is None:
+                raise
+            raise NotFoundError(f"{error}; {place} has it: name that scope") from error
+
     def pin(self, scope: Scope, id: str, pinned: bool) -> Receipt:
-        with self.store.writing():
-            stream = self.store.stream(scope)
+        def pin(store: Writing) -> Receipt:
+            stream = store.stream(scope)
             if stream and pinned:
-                self._keep_reviewed(stream, [id])
-            return atoms.pin_record(self.store, stream, id, pinned)
+                _keep_reviewed(store, stream, [id])
+            return atoms.pin_record(store, stream, id, pinned)
+
+        with self._saying_where(scope, [id]):
+            return self.store.write([scope], pin)
 
     def review(self, scope: Scope, ids: Sequence[str], keep: bool) -> builtins.list[Receipt]:
         from eunoe.form.resolution import review_atoms
@@ -323,21 +402,11 @@ class Engine:
         self.pending.note_write()
         return receipts
 
-    def _keep_reviewed(self, stream: StreamState, ids: Sequence[str]) -> None:
-        """Keep those that wait for review: who says, changes or pins one by hand has looked at it."""
-        waiting = self.store.select(ItemQuery(stream.id, ids=ids, open=True, in_review=True)) if ids else []
-        if waiting:
-            from eunoe.form.resolution import keep_atom
-
-            for record in waiting:
-                keep_atom(self.store, stream, record, utc_now())
-
     def forget(
         self, scopes: Sequence[Scope], selection: Selection, may_return: bool, verify: bool, bounds: Bounds
     ) -> ForgetReport:
         try:
-            with self.store.writing():
-                forgotten = remove(self.store, scopes, selection, may_return, bounds)
+            forgotten = self.store.write(scopes, lambda store: remove(store, scopes, selection, may_return, bounds))
         except NotFoundError:
             scrub_if_due(self.store)  # a forget may be repeated only to have its bytes overwritten
             raise
@@ -352,9 +421,8 @@ class Engine:
         removals = [removal for removal in removals if bounds.covers(removal.stream.scope)]
         traces = self._find_traces(scopes, removals, bounds) if verify else None
         held = find_held(self.store, forgotten._replace(removals=removals), scopes, bounds, traces)
-        with self.store.reading():
-            is_done = any(removal.records for removal in removals)
-            near = () if is_done else near_scope_notes(self.store, scopes, bounds)
+        is_done = any(removal.records for removal in removals)
+        near = () if is_done else self.store.read(scopes, lambda store: near_scope_notes(store, scopes, bounds))
         notes = near or correction_notes(forgotten.corrections)
         found = traces and traces.places
         return forget_report(removals, list(filter(bounds.covers, rebuilt)), held, found, unscrubbed, notes)
@@ -368,9 +436,8 @@ class Engine:
         return rebuilt
 
     def _find_traces(self, scopes: Sequence[Scope], removals: Sequence[Removal], bounds: Bounds) -> Traces:
-        with self.store.reading():
-            own = own_streams(self.store, scopes, bounds)
-            shown = shown_streams(self.store, removals, bounds)
+        own = self.store.read(scopes, lambda store: own_streams(store, scopes, bounds))
+        shown = self.store.read(scopes, lambda store: shown_streams(store, removals, bounds))
         traces = find_traces(self.store, removals, own, shown, is_shared=bool(bounds.scopes))
         if is_repeated_in(removals, self.embedder.error):
             traces.places.append("the embedder's last error in status")
@@ -378,6 +445,9 @@ class Engine:
             if self.indexes.holds(removal.stream.id, [record.seq for record in removal.records]):
                 traces.places.append(f"index of {removal.stream.scope}")
         return traces
+
+    def form(self, scope: Scope, force: bool, bounds: Bounds) -> FormReport:
+        return self.former.form(scope, 1 if force else None, force, bounds)
 
     def flush(self, timeout: float | None, bounds: Bounds) -> bool:
         until = None if timeout is None else monotonic() + timeout
@@ -393,72 +463,148 @@ class Engine:
         is_used = "searcher" in vars(self)
         return not is_used or self.indexes.finish_texts(lambda: not self._is_closing and monotonic() < end, patience)
 
-    def streams(self, keys: Mapping[str, str], bounds: Bounds) -> builtins.list[Stream]:
-        with self.store.reading():
-            return streams.describe_streams(self.store, keys, bounds)
+    def streams_list(self, keys: Mapping[str, str], bounds: Bounds) -> builtins.list[Stream]:
+        return self.store.read((), lambda store: streams.describe_streams(store, keys, bounds))
 
-    def configure(self, scope: Scope, preset: str, changes: Mapping[str, Any]) -> Stream:
-        with self.store.writing():
-            streams.check_not_incognito(self.store, scope)
-            streams.configure_stream(self.store, scope, preset, changes)
-            stream = self.store.create_stream(scope)
-            described = streams.describe_stream(self.store, streams.SettingsReader(self.store), stream)
-        assert described is not None
-        return described
+    def streams_configure(self, scope: Scope, preset: str, changes: Mapping[str, Any]) -> Stream:
+        def change(store: Writing) -> Stream:
+            streams.check_not_incognito(store, scope)
+            streams.configure_stream(store, scope, preset, changes)
+            described = streams.describe_stream(store, streams.SettingsReader(store), store.create_stream(scope))
+            assert described is not None
+            return described
 
-    def presets(self) -> dict[str, Settings]:
-        with self.store.reading():
-            return streams.load_presets(self.store)
+        return self.store.write([scope], change)
 
-    def set_preset(self, name: str, like: str, changes: Mapping[str, Any]) -> Settings:
-        with self.store.writing():
-            return streams.save_preset(self.store, name, like, changes)
+    def streams_presets(self) -> dict[str, Settings]:
+        return self.store.read((), streams.load_presets)
 
-    def unarchive(self, scope: Scope, id: str) -> Receipt:
-        with self.store.writing():
-            return atoms.unarchive(self.store, self.store.stream(scope), id)
+    def streams_set_preset(self, name: str, like: str, changes: Mapping[str, Any]) -> Settings:
+        return self.store.write((), lambda store: streams.save_preset(store, name, like, changes))
 
-    def set_incognito(self, scope: Scope, on: bool, bounds: Bounds) -> None:
-        with self.store.writing():
-            streams.set_incognito(self.store, scope, on, bounds)
+    def streams_unarchive(self, scope: Scope, id: str) -> Receipt:
+        return self.store.write([scope], lambda store: atoms.unarchive(store, store.stream(scope), id))
 
-    def import_(
+    def streams_set_incognito(self, scope: Scope, on: bool, bounds: Bounds) -> None:
+        self.store.write([scope], lambda store: streams.set_incognito(store, scope, on, bounds))
+
+    def streams_apply_retention(self, scope: Scope, policy: Mapping[str, Any], is_dry: bool) -> RetentionReport:
+        from eunoe.form.retention import apply_retention
+
+        return apply_retention(self.store, self.access, scope, policy, is_dry)
+
+    def summaries_consolidate(self, scope: Scope, force: bool) -> Revision | None:
+        return self.former.consolidator.consolidate(scope, force)
+
+    def summaries_revisions(self, scope: Scope) -> builtins.list[Revision]:
+        return summaries.read_revisions(self.store, scope)
+
+    def summaries_restore(self, scope: Scope, number: int) -> Revision:
+        return summaries.restore_summary(self.store, scope, number)
+
+    def summaries_write(self, scope: Scope, summary: NewSummary, lease: Lease | None) -> Revision:
+        return summaries.write_summary(self.store, scope, summary, lease)
+
+    def corrections_list(self, scope: Scope) -> builtins.list[Correction]:
+        return list_corrections(self.store, scope)
+
+    def corrections_remove(self, scope: Scope, id: str) -> None:
+        remove_correction(self.store, scope, id)
+
+    def leases_acquire(
+        self, scope: Scope, name: str, seconds: float | None, ignore_pause: bool, data: Mapping[str, Any] | None
+    ) -> Lease | None:
+        return leases.acquire_lease(self.store, scope, name, seconds, ignore_pause, data, streams.check_not_incognito)
+
+    def leases_renew(self, scope: Scope, lease: Lease) -> bool:
+        return leases.renew_lease(self.store, scope, lease)
+
+    def leases_release(self, scope: Scope, lease: Lease) -> bool:
+        return leases.release_lease(self.store, scope, lease)
+
+    def leases_fail(self, scope: Scope, lease: Lease, error: str) -> bool:
+        return leases.fail_lease(self.store, scope, lease, error)
+
+    def leases_list(self, scope: Scope, prefix: str) -> builtins.list[LeaseStatus]:
+        return leases.list_leases(self.store, scope, prefix)
+
+    def leases_drop(self, scope: Scope, name: str) -> bool:
+        return leases.drop_lease(self.store, scope, name)
+
+    def graph_neighbours(self, scope: Scope, entity: str, depth: int, limit: int) -> Neighbourhood:
+        from eunoe.recall.neighbourhood import find_neighbourhood
+
+        return find_neighbourhood(self.indexes, scope, entity, depth, limit)
+
+    def graph_size(self, scope: Scope) -> GraphSize:
+        from eunoe.recall.neighbourhood import measure_graph
+
+        return measure_graph(self.indexes, scope)
+
+    def graph_extract(self, scope: Scope, limit: int | None, may_ask: bool) -> GraphReport:
+        from eunoe.form.graph_extraction import extract_graph
+
+        return extract_graph(self.store, self.models, scope, limit, may_ask)
+
+    def admin_export(
+        self,
+        scopes: Sequence[Scope],
+        target: str | Path | TextIO,
+        progress: Callable[[int], None] | None,
+        skip_damaged: bool,
+        bounds: Bounds,
+    ) -> int:
+        return export_scopes(self.store, scopes, target, progress, skip_damaged, bounds)
+
+    def admin_import(
         self, source: str | Path | Iterable[str], progress: Callable[[int], None] | None, check: LineCheck | None
     ) -> ImportReport:
         report = ImportReport()
         for batch in read_batches(source, check):
             vectors = self.embedder.embed_now(texts_to_embed(batch))
-            with self.store.writing():
-                report += import_lines(self.store, batch, vectors)
+            report += self.store.write((), partial(import_lines, batch, vectors))
             self.pending.note_write()
             if progress:
                 progress(report.lines)
         return report
 
-    def backup(self, target: Path, progress: Callable[[int, int], None] | None) -> BackupReport:
+    def admin_backup(self, target: Path, progress: Callable[[int, int], None] | None) -> BackupReport:
         with suppress(StoreError):  # only counts of access and usage would be missing
             self._save_counts()
         return self.store.backup(target, progress)
 
-    def reembed(self, model: Any, progress: Progress | None) -> int:
+    def admin_reembed(self, model: Any, progress: Progress | None) -> int:
         if model is None:
             return self.pending.make_all(progress)
         made = self.embedder.change_model(model, progress)
         self.pending.note_model_change()
         return made
 
-    def check(self, progress: Callable[[int], None] | None) -> CheckReport:
-        with self.store.reading():
-            return self.store.check(progress)
+    def admin_check(self, progress: Callable[[int], None] | None) -> CheckReport:
+        return self.store.read((), lambda store: store.check(progress))
 
-    def reindex(self, scopes: Sequence[Scope]) -> int:
+    def admin_reindex(self, scopes: Sequence[Scope]) -> int:
         return self.indexes.rebuild(scopes)
+
+    def admin_process_cold_sessions(self, idle: float, minimum: int, limit: int, concurrency: int) -> FormReport:
+        from eunoe.form.idle_sessions import form_idle_sessions
+
+        return form_idle_sessions(self.store, self.former, idle, minimum, limit, concurrency)
+
+    def admin_calls(self, limit: int, after: str) -> Page[ModelCall]:
+        return self.usage.calls(limit, after)
+
+    def admin_test_llm(self) -> LlmReport:
+        return self.models.check()
+
+    def admin_access_counts(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, AccessCount | None]:
+        return self.access.counts(scope, ids)
 
     def status(self, bounds: Bounds) -> Status:
         with suppress(StoreError):  # only counts of access and usage would be missing
             self._save_counts()
-        with self.store.reading():
-            status = read_status(self.store, bounds, self.embedder.name, self.models.names)
+        names = self.embedder.name, self.models.names
+        status = self.store.read((), lambda store: read_status(store, bounds, *names))
         if bounds.scopes:  # what follows tells about all others too
             return status
         return changed(
@@ -529,3 +675,13 @@ class Engine:
 
 def _known_receipt(record: Record) -> Receipt:
     return Receipt("duplicate", record.id, embedded=not record.pending)
+
+
+def _keep_reviewed(store: Writing, stream: StreamState, ids: Sequence[str]) -> None:
+    """Keep those that wait for review: who says, changes or pins one by hand has looked at it."""
+    waiting = store.select(ItemQuery(stream.id, ids=ids, open=True, in_review=True)) if ids else []
+    if waiting:
+        from eunoe.form.resolution import keep_atom
+
+        for record in waiting:
+            keep_atom(store, stream, record, utc_now())

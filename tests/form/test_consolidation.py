@@ -11,6 +11,7 @@ from datetime import timedelta
 
 import pytest
 from tests.support.scripted_memory import ANNA, ScriptedMemory
+from tests.support.steps import steps_of
 
 import eunoe
 from eunoe.errors import ConflictError, LlmError
@@ -832,7 +833,7 @@ def test_a_process_that_stops_anywhere_leaves_all_or_nothing(tmp_path, model):
 
 def _outcome(path, model):
     with eunoe.open(path, embedder="none", llm="none", form=False) as memory:
-        store = memory._engine.store
+        store = steps_of(memory)
         with store.reading():
             stream = store.stream(ANNA)
             state = revisions.load_summary(store, stream)

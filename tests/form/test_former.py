@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.steps import Steps
 
 import eunoe
 from eunoe.errors import LlmError
@@ -59,7 +60,7 @@ def opened(path: Path, llm: Any = "none") -> Iterator[Memory]:
 
 
 def load_jobs(path: Path, scope: Scope) -> list[Job]:
-    store = SqliteStore(path)
+    store = Steps(SqliteStore(path))
     try:
         with store.reading():
             stream = store.stream(scope)
@@ -351,7 +352,7 @@ def test_an_error_that_repeats_what_was_forgotten_meanwhile_is_not_kept(path: Pa
 
 def test_a_job_that_went_over_to_somebody_else_writes_nothing(path: Path) -> None:
     def slow(prompt: Prompt) -> Any:
-        store = SqliteStore(path)
+        store = Steps(SqliteStore(path))
         with store.writing():
             jobs = store.load(Job)
             store.save([job._replace(lease=job.lease._replace(owner="somebody")) for job in jobs])

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.steps import steps_of
 
 import eunoe
 from eunoe.errors import ConflictError, LlmError
@@ -294,7 +295,7 @@ class Life:
 
     def due(self) -> set[str]:
         """Ids of the messages that are not formed, as the store tells it."""
-        store = self.memory._engine.store
+        store = steps_of(self.memory)
         found = set()
         with store.reading():
             for stream in filter(None, map(store.stream, CONVERSATIONS)):
@@ -344,7 +345,7 @@ class Life:
             assert not self.gone & marks(*(hit.text for hit in hits))
 
     def the_lineage_of_each_summary_is_what_it_absorbed(self) -> None:
-        store = self.memory._engine.store
+        store = steps_of(self.memory)
         with store.reading():
             for stream in filter(None, map(store.stream, SCOPES)):
                 chain = revisions.ancestry(store, stream, revisions.load_summary(store, stream).revision)

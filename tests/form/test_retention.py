@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from tests.support.records import items_of, make_record
+from tests.support.steps import steps_of
 
 import eunoe
 from eunoe.errors import ConflictError, InputError, NotFoundError
@@ -27,7 +28,7 @@ def ago(days):
 def add_facts(memory, scope, **days):
     """One fact for each name, recorded so many days ago."""
     memory.remember_many(scope, [{"text": f"fact {name}", "id": name} for name in days])
-    store = memory._engine.store
+    store = steps_of(memory)
     records = items_of(store, scope, ids=list(days))
     with store.writing():
         store.update([record._replace(recorded=ago(days[record.id])) for record in records])
@@ -35,7 +36,7 @@ def add_facts(memory, scope, **days):
 
 def add_access(memory, scope, **accesses):
     """Note how often each was recalled, and how many days ago."""
-    store = memory._engine.store
+    store = steps_of(memory)
     seqs = {record.id: record.seq for record in items_of(store, scope, ids=list(accesses))}
     with store.writing():
         store.add_access([AccessCount(seqs[id], times, ago(days)) for id, (times, days) in accesses.items()])
@@ -132,7 +133,7 @@ def test_observations_that_wait_for_their_summary_stay(memory):
     add_facts(memory, ANNA, fact=50)
     memory.remember(ANNA, "Anna likes tea.", kind="observation", id="waits", time=ago(60))
     memory.remember(ANNA, "Anna lives in Rome.", kind="observation", id="held", time=ago(60))
-    store = memory._engine.store
+    store = steps_of(memory)
     with store.writing():
         store.save([Absorption(store.stream(Scope.of(ANNA)).id, "held", 1)])
     assert [id for id, _ in memory.streams.apply_retention(ANNA, keep_best=1, dry_run=True).archived] == ["held"]
@@ -228,7 +229,7 @@ def test_superseded_ones_and_strangers_do_not_come_back(memory):
 def test_words_with_a_tombstone_do_not_come_back(memory):
     old = memory.remember(REPO, "The code is 4711.", time=ago(60))
     memory.streams.apply_retention(REPO, max_age_days=10)
-    store = memory._engine.store
+    store = steps_of(memory)
     (record,) = items_of(store, REPO, ids=[old.id])
     with store.writing():
         store.add_tombstones(record.stream, [Tombstone(record.identity)])

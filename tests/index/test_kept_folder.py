@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 from tests.support import kept_indexes as child
 from tests.support.kept_indexes import NOBODY, SCOPE, SECRET, HashedWords, answers, held_bytes, open_memory, passages
+from tests.support.steps import steps_of
 
 import eunoe
-from eunoe.index import cache
+from eunoe.index import cache, kept_indexes
 from eunoe.records import scrubbing
 from eunoe.store import kept_files
 from eunoe.store.kept_files import KeptFiles, kept_folder
@@ -54,8 +55,8 @@ def forget(path: Path, id: str = "secret") -> eunoe.ForgetReport:
 
 
 def is_due(path: Path) -> bool:
-    with open_memory(path) as memory, memory._engine.store.reading():
-        return bool(memory._engine.store.get_value(scrubbing._DUE_VALUE))
+    with open_memory(path) as memory, steps_of(memory).reading():
+        return bool(steps_of(memory).get_value(scrubbing._DUE_VALUE))
 
 
 def ask(path: Path, keep: bool = True) -> list[Any]:
@@ -352,10 +353,8 @@ def test_an_index_of_a_copy_with_the_same_version_is_removed(path: Path, tmp_pat
 
 def test_a_file_that_somebody_else_signed_is_not_used(path: Path) -> None:
     files = KeptFiles(path)
-    with open_memory(path) as memory, memory._engine.store.reading():
-        kept = memory._engine.indexes._kept
-        assert kept is not None
-        key = kept._key()
+    with open_memory(path) as memory:
+        key = memory._engine.store.read((), kept_indexes._key)
     file = files.read(1, key)
     assert file is not None
     for changed in (bytes(len(file.content)), b"\xff" * len(file.content)):

@@ -1,246 +1,23 @@
-"""The blocking face and the async face are one: same verbs, same signatures, same results."""
+"""The faces of a memory: closing, awaiting, binding."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
-import inspect
-import io
-import json
-import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.support.steps import steps_of
 
 import eunoe
-from eunoe.errors import ClosedError, ConflictError, InputError, LlmError, NotFoundError, ScopeError
+from eunoe.errors import ClosedError, InputError, NotFoundError, ScopeError
 from eunoe.memory import (
-    Admin,
-    AsyncMemory,
-    AsyncScopedMemory,
-    Corrections,
-    Graph,
-    Leases,
     Memory,
-    ScopedMemory,
-    Streams,
-    Summaries,
-    faces,
 )
-from eunoe.model.arguments import parse_time
-from eunoe.model.result import Lease
 
 ANNA = {"user": "anna"}
-PAIRS = [
-    (Memory, AsyncMemory),
-    (ScopedMemory, AsyncScopedMemory),
-    (Streams, faces.AsyncStreams),
-    (Summaries, faces.AsyncSummaries),
-    (Corrections, faces.AsyncCorrections),
-    (Leases, faces.AsyncLeases),
-    (Graph, faces.AsyncGraph),
-    (Admin, faces.AsyncAdmin),
-]
-GROUPS = {
-    "streams": Streams,
-    "summaries": Summaries,
-    "corrections": Corrections,
-    "leases": Leases,
-    "graph": Graph,
-    "admin": Admin,
-}
-BLOCKS = {"renewing"}
-"""Verbs that give a block for `with`, or for `async with`."""
-
-
-def public_verbs(face: type) -> set[str]:
-    return {name for name, _ in inspect.getmembers(face, inspect.isfunction) if not name.startswith("_")}
-
-
-@pytest.mark.parametrize(("blocking", "awaited"), PAIRS)
-def test_both_faces_have_the_same_verbs(blocking: type, awaited: type) -> None:
-    assert public_verbs(blocking) == public_verbs(awaited)
-
-
-@pytest.mark.parametrize(("blocking", "awaited"), PAIRS)
-def test_both_faces_take_the_same_arguments(blocking: type, awaited: type) -> None:
-    for name in public_verbs(blocking) - {"at", "restricted", "watched", "close"} - BLOCKS:
-        ours, theirs = getattr(blocking, name), getattr(awaited, name)
-        assert not inspect.iscoroutinefunction(ours)
-        assert inspect.iscoroutinefunction(theirs)
-        assert inspect.signature(ours) == inspect.signature(theirs)
-        assert inspect.getdoc(ours) == inspect.getdoc(theirs)
-
-
-def test_everyday_verbs_are_few() -> None:
-    assert len(public_verbs(Memory)) <= 28
-    for name in public_verbs(ScopedMemory) - {"at", "restricted"}:
-        assert "scope" in inspect.signature(getattr(Memory, name)).parameters
-        assert "scope" not in inspect.signature(getattr(ScopedMemory, name)).parameters
-
-
-def test_every_type_that_a_verb_returns_is_exported() -> None:
-    builtin = {"None", "bool", "int", "str", "dict", "builtins", "list", "Item", "T"}
-    for face in (Memory, *GROUPS.values()):
-        for name in public_verbs(face) - BLOCKS:
-            returned = str(inspect.signature(getattr(face, name)).return_annotation)
-            for word in set(re.findall(r"\w+", returned)) - builtin:
-                assert hasattr(eunoe, word), f"{face.__name__}.{name} returns {word}"
-
-
-def embed(texts: list[str]) -> list[list[float]]:
-    return [[1.0, len(text) % 5, len(text) % 3] for text in texts]
-
-
-SCRIPT: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
-    ("observe", (ANNA, [{"content": "My dog is called Bruno.", "id": "m1"}, {"content": "Nice!", "id": "m2"}]), {}),
-    ("observe", (ANNA, {"content": "My dog is called Bruno.", "id": "m1"}), {}),
-    ("remember", (ANNA, "Anna has a dog."), {"id": "f1", "files": ["a.py"], "source": ["m1"], "metadata": {"n": 1}}),
-    ("remember_many", (ANNA, [{"text": "Anna likes tea.", "id": "f2"}, {"text": "Anna likes tea.", "id": "f2"}]), {}),
-    ("recall", (ANNA, "the dog"), {"limit": 3}),
-    ("recall", (ANNA, "the dog"), {"where": {"n": {"gte": 1}}}),
-    ("by_files", (ANNA, ["a.py"]), {}),
-    ("graph.neighbours", (ANNA, "Bruno"), {"limit": 5}),
-    ("graph.size", (ANNA,), {}),
-    ("graph.extract", (ANNA,), {"limit": 2}),
-    ("get", (ANNA, "m1"), {}),
-    ("view", (ANNA, "number", lambda: 7), {}),
-    ("remember", (ANNA, "Anna has two cats."), {"id": "f3", "replace": True, "metadata": {"n": 2}}),
-    ("remember_many", (ANNA, [{"text": "Anna has a cat.", "id": "f3", "label": "pet"}]), {"replace": True}),
-    ("get_many", (ANNA, ["m2", "nobody", "f1"]), {}),
-    ("list", (ANNA,), {"limit": 2}),
-    ("list", (ANNA,), {"where": {"n": {"gte": 2}}, "offset": 0}),
-    ("list", (ANNA,), {"limit": 1, "offset": 1}),
-    ("list", (ANNA,), {"newest": True, "known_at": "2024-01-02"}),
-    ("recent", (), {"limit": 1, "user": "anna"}),
-    ("scopes", (), {"user": "anna"}),
-    ("history", (ANNA, "f1"), {}),
-    ("history", (ANNA, "f3"), {}),
-    ("update", (ANNA, "f2", "Anna likes coffee."), {"label": "taste"}),
-    ("review", (ANNA, "f1"), {"keep": False}),
-    ("review", (ANNA, ["f1"]), {}),
-    ("pin", (ANNA, "f1"), {}),
-    ("retract", (ANNA, ["m2", "m1"]), {}),
-    ("get_many", (ANNA, ["m1", "m2"]), {}),
-    ("retract", (ANNA, "m1"), {"retracted": False}),
-    ("expire", (ANNA, ["f1", "f3"], "2023-01-01"), {}),
-    ("recall", (ANNA, "the dog"), {"limit": 3, "expired": True}),
-    ("expire", (ANNA, "f1", None), {}),
-    ("admin.export", (ANNA, io.StringIO), {}),
-    ("admin.backup", ("backup.db",), {}),
-    ("admin.import_", ([json.dumps({"eunoe": 1})],), {}),
-    ("preview", (ANNA, "I am allergic to peanuts."), {}),
-    ("form", (ANNA,), {}),
-    ("flush", (5,), {}),
-    ("admin.process_cold_sessions", (), {"idle": 0}),
-    ("streams.set_preset", ("team",), {"like": "user", "owner": ["team"]}),
-    ("streams.presets", (), {}),
-    ("streams.configure", (ANNA,), {"consolidation_trigger": 1}),
-    ("summaries.consolidate", (ANNA,), {}),
-    ("summaries.write", (ANNA, "Anna has a dog."), {"author": "anna"}),
-    ("summaries.write", (ANNA, "Anna has a dog again."), {"base": 0}),
-    ("remember", (ANNA, "Anna moved to Rome."), {"id": "o1", "kind": "observation"}),
-    ("summaries.write", (ANNA, "Anna lives in Rome."), {"absorbed": ["o1"], "base": 1}),
-    ("summaries.write", (ANNA, "Anna lives in Rome."), {"absorbed": ["nothing"]}),
-    ("summaries.revisions", (ANNA,), {}),
-    ("leases.acquire", (ANNA, "diary"), {"seconds": 60, "data": {"day": 1}}),
-    ("leases.acquire", (ANNA, "diary"), {}),
-    ("leases.list", (ANNA, "d"), {}),
-    ("leases.renew", (ANNA, Lease("diary", "nobody")), {}),
-    ("leases.release", (ANNA, Lease("diary", "nobody")), {}),
-    ("leases.fail", (ANNA, Lease("diary", "nobody"), "no answer"), {}),
-    ("remember_many", (ANNA, ["Anna has a bird."]), {"lease": Lease("diary", "nobody")}),
-    ("leases.drop", (ANNA, "diary"), {}),
-    ("summaries.restore", (ANNA, 1), {}),
-    ("streams.list", (), {"user": "anna"}),
-    ("context", (ANNA, "What is the dog called?"), {"tokens": 300}),
-    ("context", (ANNA, "What is the dog called?"), {"recipe": "thorough"}),
-    ("look_up", (ANNA, "the dog"), {"limit": 2}),
-    ("look_up", (ANNA, "the dog"), {"recipe": "thorough"}),
-    ("admin.access_counts", (ANNA, ["f1", "m1"]), {}),
-    ("admin.test_llm", (), {}),
-    ("admin.calls", (), {"limit": 3}),
-    ("streams.apply_retention", (ANNA,), {"max_age_days": 1, "dry_run": True}),
-    ("streams.unarchive", (ANNA, "nothing"), {}),
-    ("corrections.add", (ANNA, "m1", "keep"), {}),
-    ("corrections.list", (ANNA,), {}),
-    ("corrections.remove", (ANNA, "nothing"), {}),
-    ("streams.set_incognito", ({"session": "secret"},), {}),
-    ("admin.reindex", (ANNA,), {}),
-    ("admin.check", (), {}),
-    ("admin.reembed", (), {}),
-    ("forget", (ANNA, "m1"), {"verify": True}),
-    ("status", (), {}),
-    ("get", (ANNA, "nothing"), {}),
-    ("close", (), {}),
-]
-
-
-def verb_of(memory: Memory | AsyncMemory, name: str) -> Callable[..., Any]:
-    group, _, verb = name.rpartition(".")
-    return getattr(getattr(memory, group) if group else memory, verb)
-
-
-def test_the_script_has_every_verb() -> None:
-    grouped = {f"{name}.{verb}" for name, group in GROUPS.items() for verb in public_verbs(group) - BLOCKS}
-    assert {name for name, _, _ in SCRIPT} == (public_verbs(Memory) - {"at", "restricted", "watched"}) | grouped
-
-
-@pytest.fixture
-def restart_ids(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
-    """New ids and times that are the same in both runs."""
-    numbers = count()
-
-    def restart() -> None:
-        nonlocal numbers
-        numbers = count()
-
-    for module in ("atoms", "replacement"):
-        name = f"eunoe.records.{module}.new_ids"
-        monkeypatch.setattr(name, lambda size: [f"new{next(numbers)}" for _ in range(size)])
-    monkeypatch.setattr("eunoe.engine.utc_now", lambda: parse_time("2024-01-01"))
-    return restart
-
-
-def without_chance(result: object) -> str:
-    """A result without what is different each time: random ids, cursors and the time of day."""
-    text = re.sub(r"datetime\.datetime\([^)]*\)", "TIME", repr(result).replace("two.db", "one.db"))
-    return re.sub(r"\b([0-9a-f]{24}|[0-9a-f]{16})\b", "ID", re.sub(r"next='[0-9a-f:]+'", "next='CURSOR'", text))
-
-
-def arguments(values: tuple[Any, ...]) -> list[Any]:
-    return [value() if value is io.StringIO else value for value in values]
-
-
-def test_both_faces_give_the_same_results(
-    tmp_path: Path, restart_ids: Callable[[], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    blocking = []
-    memory = eunoe.open(tmp_path / "one.db", embedder=embed, form=False)
-    for name, args, kwargs in SCRIPT:
-        try:
-            blocking.append(without_chance(verb_of(memory, name)(*arguments(args), **kwargs)))
-        except (ConflictError, LlmError, NotFoundError) as error:
-            blocking.append(str(error))
-    restart_ids()
-
-    async def main() -> list[str]:
-        results = []
-        memory = eunoe.open_async(tmp_path / "two.db", embedder=embed, form=False)
-        for name, args, kwargs in SCRIPT:
-            try:
-                results.append(without_chance(await verb_of(memory, name)(*arguments(args), **kwargs)))
-            except (ConflictError, LlmError, NotFoundError) as error:
-                results.append(str(error))
-        return results
-
-    assert asyncio.run(main()) == blocking
 
 
 def test_a_closed_memory_says_so(path: Path) -> None:
@@ -303,7 +80,7 @@ def test_the_async_verbs_do_not_block_the_loop(path: Path) -> None:
     async def main() -> None:
         async with eunoe.open_async(path, embedder="none") as memory:
             await memory.remember(ANNA, "one")
-            store = memory.blocking._engine.store
+            store = steps_of(memory.blocking)
             inside, go_on = asyncio.Event(), asyncio.Event()
             loop = asyncio.get_running_loop()
 

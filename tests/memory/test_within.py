@@ -132,11 +132,11 @@ def test_turns_of_two_sessions_are_no_neighbours(memory: Memory) -> None:
     together = [hit for hit in memory.recall("user=anna", "word7", limit=6) if "agent=a/" in str(hit.scope)]
     assert [hit.text for hit in together][:1] == [hit.text for hit in alone][:1]
     index = memory._engine.indexes
-    with index.borrow([eunoe.Scope.parse("user=anna/*")]) as [held]:
-        layout, owner = held.index.layout, held.index.columns["stream"]
-        rows = [row for row in range(held.index.rows) if layout.before[row] >= 0]
-        assert len(rows) == 38
-        assert all(owner[row] == owner[layout.before[row]] for row in rows)
+    [held] = index.read([eunoe.Scope.parse("user=anna/*")], lambda _, held: held)
+    layout, owner = held.index.layout, held.index.columns["stream"]
+    rows = [row for row in range(held.index.rows) if layout.before[row] >= 0]
+    assert len(rows) == 38
+    assert all(owner[row] == owner[layout.before[row]] for row in rows)
 
 
 @pytest.mark.remote

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.steps import steps_of
 
 import eunoe
 from eunoe.errors import EmbedderError, InputError, StoreError
@@ -35,7 +36,7 @@ def said(memory, scope, *texts, **fields):
 
 def linked(memory, session, stream=ANNA):
     """What forming notes when a memory of `stream` rests on a message of `session`."""
-    store = memory._engine.store
+    store = steps_of(memory)
     with store.writing():
         source, target = (store.create_stream(eunoe.Scope.parse(scope)) for scope in (session, stream))
         store.save([StreamLink(source.id, target.id)])
@@ -699,10 +700,10 @@ def test_a_fault_while_a_reason_is_looked_for_leaves_an_empty_context(memory, mo
 
 
 def test_a_damaged_summary_does_not_stop_the_reply(cook):
-    store = cook._engine.store
+    store = steps_of(cook)
     with store.writing():
         row = store.stream(eunoe.Scope.parse(ANNA))
-        store._connection().execute("UPDATE summaries SET revision = 'nonsense' WHERE stream = ?", (row.id,))
+        store.connection.execute("UPDATE summaries SET revision = 'nonsense' WHERE stream = ?", (row.id,))
         store.advance(row.id)
     context = cook.context(HERE, "Which tea does Anna like?")
     assert "Salt" in context.text

@@ -39,8 +39,10 @@ def shift_of(turns, question, scopes=1):
             ]
             memory.observe(name, said)
         searcher = memory._engine.searcher
-        with searcher.indexes.borrow([eunoe.Scope.parse(name) for name in names]) as held:
-            return floor_shift([each.index for each in held], question, 0.0, None)
+        scopes = [eunoe.Scope.parse(name) for name in names]
+        return searcher.indexes.read(
+            scopes, lambda _, held: floor_shift([each.index for each in held], question, 0.0, None)
+        )
 
 
 def test_unknown_words_raise_the_floor_and_known_names_lower_it():

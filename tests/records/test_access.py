@@ -6,6 +6,7 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.support.records import make_record
+from tests.support.steps import Steps, steps_of
 
 import eunoe
 from eunoe.model.result import Hit
@@ -55,12 +56,12 @@ def test_many_waiting_counts_are_written_behind_the_reply(memory):
     memory._engine._threads.submit(int).result()
     memory._engine._threads.shutdown()
     assert len(access_log(memory)) == 0
-    with memory._engine.store.reading():
-        assert len(memory._engine.store.load(AccessCount)) == len(ids)
+    with steps_of(memory).reading():
+        assert len(steps_of(memory).load(AccessCount)) == len(ids)
 
 
 def test_a_hit_that_was_not_read_from_the_store_is_passed_over(path):
-    store = SqliteStore(path)
+    store = Steps(SqliteStore(path))
     log = AccessLog(store)
     log.note([Hit(make_record(text="made by hand"), Scope.of(ANNA), 0.5, tuple)])
     assert len(log) == 0
@@ -69,13 +70,13 @@ def test_a_hit_that_was_not_read_from_the_store_is_passed_over(path):
 
 def test_a_store_that_is_held_by_another_leaves_the_counts_waiting(path, monkeypatch):
     monkeypatch.setattr("eunoe.store.sqlite._LOCK_SECONDS", 0)
-    store = SqliteStore(path, timeout=0.05)
+    store = Steps(SqliteStore(path, timeout=0.05))
     with eunoe.open(path, embedder="none") as memory:
         [id] = filled(memory, 1)
         hits = memory.recall(ANNA, "tea")
         log = AccessLog(store)
         log.note(hits)
-        with memory._engine.store.writing():
+        with steps_of(memory).writing():
             log.save()
         assert len(log) == 1
         assert not log.is_due()
@@ -110,8 +111,8 @@ def test_counts_of_what_was_forgotten_go_with_it(memory):
     memory.recall(ANNA, "tea")
     memory.forget(ANNA, id)
     access_log(memory).save()
-    with memory._engine.store.reading():
-        assert memory._engine.store.load(AccessCount) == []
+    with steps_of(memory).reading():
+        assert steps_of(memory).load(AccessCount) == []
 
 
 def test_a_look_up_by_several_questions_counts_each_hit_once(memory):

@@ -9,12 +9,14 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.support.steps import steps_of
 
 import eunoe
 from eunoe.embed.adapters import from_callable
 from eunoe.embed.store_embedder import StoreEmbedder
 from eunoe.errors import InputError, NotFoundError, StoreFullError
 from eunoe.records.forgetting import ByIds, remove
+from eunoe.store.sql import SqlWriting
 from eunoe.store.sqlite import SqliteStore
 
 ANNA = "user=anna"
@@ -348,7 +350,7 @@ def test_a_copy_in_a_table_of_somebody_else_is_found(memory, path):
 
 def test_raw_bytes_in_the_file_are_found(memory, path):
     memory.observe(ANNA, {"content": SECRET, "id": "m1"})
-    memory._engine.store.scrub()
+    steps_of(memory).scrub()
     connection = sqlite3.connect(path)
     page = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'vectors'").fetchone()[0]
     connection.close()
@@ -474,8 +476,8 @@ def test_a_deletion_during_a_scrub_stays_due(memory, path, monkeypatch):
     def meanwhile(store, timeout=None):
         scrub(store, timeout)
         monkeypatch.setattr(SqliteStore, "scrub", scrub)
-        with store.writing():
-            remove(store, [eunoe.Scope.of(ANNA)], ByIds([kept[0].id]), may_return=False)
+        scope, chosen = eunoe.Scope.of(ANNA), ByIds([kept[0].id])
+        store.write([scope], lambda store: remove(store, [scope], chosen, may_return=False))
 
     monkeypatch.setattr(SqliteStore, "scrub", meanwhile)
     memory.forget(ANNA, kept[1].id)
@@ -486,7 +488,7 @@ def test_a_deletion_during_a_scrub_stays_due(memory, path, monkeypatch):
 
 def test_a_row_that_is_still_there_is_found(memory, monkeypatch):
     kept = memory.remember(ANNA, "short")
-    monkeypatch.setattr(type(memory._engine.store), "delete", lambda *_: 0)
+    monkeypatch.setattr(SqlWriting, "delete", lambda *_: 0)
     report = memory.forget(ANNA, kept.id, verify=True)
     assert report.traces == (f"items: {kept.id} is still there",)
 
@@ -522,7 +524,7 @@ def test_an_embedder_that_fails_after_the_forget_is_not_quoted(path):
 
     with eunoe.open(path, embedder="none") as memory, ThreadPoolExecutor(1) as other:
         kept = memory.remember(ANNA, SECRET)
-        embedding = StoreEmbedder(memory._engine.store, "none")
+        embedding = StoreEmbedder(steps_of(memory), "none")
         made = other.submit(embedding._attempt, from_callable(late), lambda: late([SECRET]))
         assert asked.wait(60)
         memory.forget(ANNA, kept.id)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.records import stream_of
+from tests.support.steps import steps_of
 
 import eunoe
 from eunoe.llm.contract import ScriptedLlm
@@ -31,7 +32,7 @@ def memory(path):
 
 
 def store_of(memory):
-    return memory._engine.store
+    return steps_of(memory)
 
 
 def derive(memory, owner, text, *groups, id="", kind="observation"):

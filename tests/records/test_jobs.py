@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.records import NOON, make_record
+from tests.support.steps import Steps
 
 import eunoe
 from eunoe.errors import ConflictError, EunoeError, InputError
@@ -43,7 +44,7 @@ def memory(path: Path) -> Iterator[Memory]:
 @pytest.fixture
 def store(path: Path, memory: Memory) -> Iterator[SqliteStore]:
     """The same file, seen past the engine."""
-    store = SqliteStore(path)
+    store = Steps(SqliteStore(path))
     yield store
     store.close()
 

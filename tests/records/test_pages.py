@@ -139,25 +139,21 @@ class TestRecent:
 
 def _steps_of_recent(memory: Memory, acme: Memory) -> int:
     """How many steps the database takes for the first page."""
-    store, steps = memory._engine.store, list[int]()
-    with store.reading():
-        connection = store._block.connection
-        connection.set_progress_handler(lambda: steps.append(1), 1)
-        assert len(acme.recent().items) == 50
-        connection.set_progress_handler(None, 0)
+    connection, steps = memory._engine.store._connection(), list[int]()
+    connection.set_progress_handler(lambda: steps.append(1), 1)
+    assert len(acme.recent().items) == 50
+    connection.set_progress_handler(None, 0)
     return len(steps)
 
 
 def _plans_of_recent(memory: Memory, keys: dict[str, str]) -> list[str]:
     """How the database finds the records of a page."""
-    store, found = memory._engine.store, list[str]()
-    with store.reading():
-        connection = store._block.connection
-        connection.set_trace_callback(lambda sql: found.append(sql))
-        memory.recent(in_review=False, **keys)
-        connection.set_trace_callback(None)
-        selections = [sql for sql in found if "recorded DESC, i.seq DESC" in sql]
-        return [str(connection.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall()) for sql in selections]
+    connection, found = memory._engine.store._connection(), list[str]()
+    connection.set_trace_callback(lambda sql: found.append(sql))
+    memory.recent(in_review=False, **keys)
+    connection.set_trace_callback(None)
+    selections = [sql for sql in found if "recorded DESC, i.seq DESC" in sql]
+    return [str(connection.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall()) for sql in selections]
 
 
 class TestList:

@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 from tests.support.records import NOON
+from tests.support.steps import steps_of
 
 import eunoe
 from eunoe.errors import ConflictError, InputError, NotFoundError
@@ -24,7 +25,7 @@ class Desk:
 
     def __init__(self, memory, scope=ANNA):
         self.memory, self.scope = memory, scope
-        self.store = memory._engine.store
+        self.store = steps_of(memory)
 
     def note(self, *texts):
         receipts = self.memory.remember_many(self.scope, [{"text": text, "kind": "observation"} for text in texts])
@@ -76,8 +77,8 @@ def desk(memory):
 
 def test_a_scope_without_a_summary_has_no_revisions(memory):
     assert memory.summaries.revisions("user=nobody") == []
-    with memory._engine.store.reading():
-        assert revisions.current_revision(memory._engine.store, None) is None
+    with steps_of(memory).reading():
+        assert revisions.current_revision(steps_of(memory), None) is None
 
 
 def test_a_commit_takes_in_what_it_names_in_one_step(desk):

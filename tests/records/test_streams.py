@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.steps import steps_of
 
 import eunoe
 from eunoe.errors import InputError, ScopeError
@@ -12,7 +13,7 @@ from eunoe.records.streams import SettingsReader
 
 
 def target_scopes(memory, conversation, users=()):
-    store = memory._engine.store
+    store = steps_of(memory)
     with store.reading():
         targets = SettingsReader(store).targets(Scope.of(conversation), users)
     return [target.scope.text for target in targets]

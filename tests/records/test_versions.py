@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.support.records import NOON, insert, make_record
+from tests.support.steps import Steps, steps_of
 
 import eunoe
 from eunoe.errors import InputError
@@ -21,6 +22,7 @@ from eunoe.records import versions
 from eunoe.records.identity import memory_key
 from eunoe.records.versions import add_support, find_same_topic
 from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.sql import SqlReading
 from eunoe.store.sqlite import SqliteStore
 
 ANNA = Scope(user="anna")
@@ -40,15 +42,15 @@ def open_texts(memory: Memory, key: str = "home") -> list[str]:
 def read_counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many atoms were read for their topic, each time."""
     counts: list[int] = []
-    select = SqliteStore.select
+    select = SqlReading.select
 
-    def counted(self: SqliteStore, query: ItemQuery) -> list[Record]:
+    def counted(self: SqlReading, query: ItemQuery) -> list[Record]:
         records = select(self, query)
         if query.topics is not None or query.topic_start is not None:
             counts.append(len(records))
         return records
 
-    monkeypatch.setattr(SqliteStore, "select", counted)
+    monkeypatch.setattr(SqlReading, "select", counted)
     return counts
 
 
@@ -77,8 +79,8 @@ def test_only_atoms_about_the_same_people_are_read(memory: Memory, read_counts: 
 
 def test_an_atom_about_a_further_person_is_found_by_both(memory: Memory) -> None:
     """Who is added to an atom later supersedes it like the one it was about before."""
-    with memory._engine.store.writing():
-        store = memory._engine.store
+    with steps_of(memory).writing():
+        store = steps_of(memory)
         stream = store.advance(store.create_stream(Scope.of(ANNA)).id)
         (record,) = store.insert(stream, [make_record(people=("Ada",), metadata={"memory_key": "home"})])
         add_support(store, stream, record, (), people=["Ben"])
@@ -219,7 +221,7 @@ def test_only_atoms_about_the_same_people_are_closed(memory: Memory) -> None:
 @pytest.fixture
 def stores(path: Path) -> Iterator[list[SqliteStore]]:
     """Two stores on one file."""
-    stores = [SqliteStore(path), SqliteStore(path)]
+    stores = [Steps(SqliteStore(path)), Steps(SqliteStore(path))]
     yield stores
     for store in stores:
         store.close()

@@ -43,12 +43,13 @@ def started_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveSer
 
 
 @pytest.fixture
-def shared_server(started_server: LiveServer) -> LiveServer:
-    """A server that stays for many tests, without what those before made but for memories."""
+def server(started_server: LiveServer) -> LiveServer:
+    """A server that stays for many tests, without what those before made."""
     started_server.reset()
     return started_server
 
 
 @pytest.fixture
-def server(start_server: StartServer) -> LiveServer:
+def fresh_server(start_server: StartServer) -> LiveServer:
+    """A server with a store that nobody has used."""
     return start_server()

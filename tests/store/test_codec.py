@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, get_type_hints
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.steps import Steps
 
 from eunoe.model.arguments import KINDS, Kind
 from eunoe.model.atom import Record
@@ -63,7 +64,7 @@ def records_of(table: type[Any]) -> st.SearchStrategy[Any]:
 
 @pytest.fixture(scope="module")
 def store():
-    store = TemporaryStore()
+    store = Steps(TemporaryStore())
     yield store
     store.close()
 

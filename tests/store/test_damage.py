@@ -13,6 +13,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from tests.support.steps import Steps
 
 import eunoe
 from eunoe.errors import DamagedStoreError, NotFoundError
@@ -298,7 +299,7 @@ def test_a_log_that_was_cut_off_is_not_damaged(log):
 
 def test_a_log_that_was_begun_anew_is_not_damaged(tmp_path):
     path = tmp_path / "memory.db"
-    store = SqliteStore(path)
+    store = Steps(SqliteStore(path))
     for number in range(30):
         with store.writing():
             store.set_value(f"name {number}", "value" * 300)

@@ -10,6 +10,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
+from tests.support.steps import Steps
 
 import eunoe
 from eunoe.errors import NewerStoreError
@@ -57,7 +58,7 @@ def dump(path):
 
 
 def all_records(path) -> list[Record]:
-    store = SqliteStore(path)
+    store = Steps(SqliteStore(path))
     with store.reading():
         records = store.select(ItemQuery())
     store.close()

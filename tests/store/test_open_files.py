@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.support.steps import steps_of
 
 import eunoe
 from eunoe.errors import EunoeError, NewerStoreError, ReplacedStoreError
@@ -383,7 +384,7 @@ def test_an_open_store_stops_when_another_process_upgrades_the_file(path, start)
 def test_a_write_that_changes_nothing_leaves_the_stamp_alone(path):
     with eunoe.open(path, embedder="none", form=False) as memory:
         memory.observe(ANNA, {"content": "one", "id": "1"})
-        store = memory._engine.store
+        store = steps_of(memory)
         with store.reading():
             before = store.get_value(sqlite_files.STAMP_VALUE)
         with pytest.raises(EunoeError):
@@ -425,7 +426,7 @@ def test_a_thread_that_looked_before_another_sees_no_other_file(path, monkeypatc
         return stamp
 
     with eunoe.open(path, embedder="none", form=False) as memory, ThreadPoolExecutor(1) as pool:
-        store = memory._engine.store
+        store = steps_of(memory)
         memory.observe(ANNA, "one")
         with closing(sqlite3.connect(path)) as reader:
             reader.execute("BEGIN")

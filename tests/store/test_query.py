@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.steps import Steps
 
 from eunoe.model.arguments import KINDS
 from eunoe.model.atom import Record
@@ -27,7 +28,7 @@ class Stock:
     """A store with records of every sort, and what it holds besides."""
 
     def __init__(self) -> None:
-        self.store = TemporaryStore()
+        self.store = Steps(TemporaryStore())
         with self.store.writing():
             streams = [self.store.advance(self.store.create_stream(Scope(user=name)).id) for name in "ab"]
             self.records = [

@@ -5,19 +5,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sqlite3
-import subprocess
-import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import wraps
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.store.conformance import Opener, StoreConformance, insert_facts
+from tests.support.steps import Steps
 
 from eunoe.errors import StoreBusyError, StoreError
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading, Writing
 from eunoe.store.migrations import APPLICATION_ID, MIGRATIONS
 from eunoe.store.schema import SummaryState
 from eunoe.store.sqlite import SqliteStore
@@ -25,32 +21,11 @@ from eunoe.store.temporary import TemporaryStore
 
 ANNA, BEN = "user=anna", "user=ben"
 
-called_methods: set[str] = set()
-
-
-class RecordingStore(SqliteStore):
-    """Notes which methods of the contract are called."""
-
-
-def _record_calls(name: str) -> Callable[..., Any]:
-    method = getattr(SqliteStore, name)
-
-    @wraps(method)
-    def call(self: RecordingStore, *arguments: Any, **options: Any) -> Any:
-        called_methods.add(name)
-        return method(self, *arguments, **options)
-
-    return call
-
-
-for _name in Store.__abstractmethods__:
-    setattr(RecordingStore, _name, _record_calls(_name))
-
 
 class TestSqliteStore(StoreConformance):
     @pytest.fixture
     def opener(self, tmp_path: Path) -> Opener:
-        return lambda: RecordingStore(tmp_path / "memory.db")
+        return lambda: SqliteStore(tmp_path / "memory.db")
 
 
 class TestTemporaryStore(StoreConformance):
@@ -61,28 +36,9 @@ class TestTemporaryStore(StoreConformance):
         return TemporaryStore
 
 
-def test_the_suite_calls_every_method_of_the_contract(request: pytest.FixtureRequest) -> None:
-    """With several workers no process runs all of it: then one of its own does."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        _run_alone(request.node.name)
-        return
-    ran = {item.name for item in request.session.items if getattr(item, "cls", None) is TestSqliteStore}
-    if ran != {name for name in dir(StoreConformance) if name.startswith("test_")}:
-        pytest.skip("only a part of the suite ran")
-    assert called_methods == Store.__abstractmethods__
-
-
-def _run_alone(name: str) -> None:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
-    selection = ["-k", f"TestSqliteStore or {name}"]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *selection, __file__]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert (result.returncode, "skipped" in result.stdout) == (0, False), result.stdout
-
-
 @pytest.fixture
 def store(path: Path):
-    store = SqliteStore(path)
+    store = Steps(SqliteStore(path))
     yield store
     store.close()
 
@@ -90,14 +46,14 @@ def store(path: Path):
 @pytest.fixture
 def impatient(path: Path):
     """A store that does not wait for others."""
-    store = SqliteStore(path, timeout=0)
+    store = Steps(SqliteStore(path, timeout=0))
     store._connection().execute("PRAGMA busy_timeout = 0")
     yield store
     store.close()
 
 
 def test_a_temporary_store_has_no_name():
-    store = TemporaryStore()
+    store = Steps(TemporaryStore())
     insert_facts(store, ANNA)
     assert not store.path.parent.exists()
     with store.reading():
@@ -106,7 +62,7 @@ def test_a_temporary_store_has_no_name():
 
 
 def test_many_threads_take_turns_with_a_temporary_store():
-    store = TemporaryStore()
+    store = Steps(TemporaryStore())
     with ThreadPoolExecutor(50) as threads:
         list(threads.map(lambda number: insert_facts(store, f"user={number}"), range(200)))
     with store.reading():
@@ -115,7 +71,7 @@ def test_many_threads_take_turns_with_a_temporary_store():
 
 
 def test_traces_are_found_in_a_store_without_a_name():
-    store = TemporaryStore()
+    store = Steps(TemporaryStore())
     with store.writing():
         store.set_value("note", "the key lies under the third stone")
     assert store.find_traces(["the key lies under the third stone"])
@@ -142,7 +98,7 @@ def test_the_file_is_stamped_and_durable(store):
         "secure_delete": 1,
     }
     with store.reading():
-        assert {name: store._connection().execute(f"PRAGMA {name}").fetchone()[0] for name in expected} == expected
+        assert {name: store.connection.execute(f"PRAGMA {name}").fetchone()[0] for name in expected} == expected
 
 
 def test_a_writer_that_holds_on_too_long_is_named(impatient, path):
@@ -200,35 +156,37 @@ def test_a_forked_child_is_told_to_open_its_own(store):
     insert_facts(store, ANNA)
 
 
-def test_a_child_forked_in_the_middle_of_a_block_cannot_go_on_with_it(store):
-    def count() -> None:
-        try:
-            theirs.send(str(store.counts()))
-        except StoreError as error:
-            theirs.send(str(error))
-
+def test_a_child_forked_in_the_middle_of_a_step_cannot_go_on_with_it(store):
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
-    with store.writing():
+
+    def fork(writing: Writing) -> None:
+        def count() -> None:
+            try:
+                theirs.send(str(writing.counts()))
+            except StoreError as error:
+                theirs.send(str(error))
+
         child = context.Process(target=count)
         child.start()
         assert "forked" in ours.recv()
         child.join()
-        store.set_value("name", "parent")
-    with store.reading():
-        assert store.get_value("name") == "parent"
+        writing.set_value("name", "parent")
+
+    store.write((), fork)
+    assert store.read((), lambda reading: reading.get_value("name")) == "parent"
 
 
-def test_a_block_of_a_store_that_was_closed_meanwhile_says_so(path):
+def test_a_step_of_a_store_that_was_closed_meanwhile_says_so(path):
     store = SqliteStore(path)
 
-    def close_and_count() -> None:
-        with store.reading(), ThreadPoolExecutor(1) as thread:
+    def close_and_count(reading: Reading) -> None:
+        with ThreadPoolExecutor(1) as thread:
             thread.submit(store.close).result()
-            store.counts()
+        reading.counts()
 
     with pytest.raises(StoreError, match="was closed: open it again"):
-        close_and_count()
+        store.read((), close_and_count)
 
 
 def test_a_store_opened_and_used_by_threads_that_end_keeps_its_log(tmp_path):
@@ -255,7 +213,7 @@ def query_plans(store: SqliteStore, *queries: ItemQuery) -> list[str]:
     """How SQLite goes about each query."""
     statements: list[str] = []
     with store.reading():
-        connection = store._connection()
+        connection = store.connection
         connection.set_trace_callback(statements.append)
         for query in queries:
             store.select(query)
@@ -298,7 +256,7 @@ def test_a_query_reads_only_what_it_asks_for(store, query, plan):
 def test_summaries_to_rebuild_are_found_by_their_index(store):
     statements: list[str] = []
     with store.reading():
-        connection = store._connection()
+        connection = store.connection
         connection.set_trace_callback(statements.append)
         store.load(SummaryState, rebuild=True)
         connection.set_trace_callback(None)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import count
 
 from system_calls import stand_still
+from tests.support.steps import steps_of
 
 import eunoe
 from eunoe.errors import StoreError
@@ -154,8 +155,8 @@ def write_twice(path: str) -> None:
 
 def hold(path: str) -> None:
     """Reads one snapshot until it is told to end."""
-    with eunoe.open(path, embedder="none", form=False) as memory, memory._engine.store.reading():
-        say(items=memory._engine.store.counts().kinds.get("fact", 0))
+    with eunoe.open(path, embedder="none", form=False) as memory, steps_of(memory).reading():
+        say(items=steps_of(memory).counts().kinds.get("fact", 0))
         wait()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from tests.support.records import items_of
+from tests.support.steps import steps_of
 
 from eunoe.form.chunk import Proposal
 from eunoe.form.resolution import Resolver
@@ -25,7 +26,7 @@ class Conversation:
 
     def __init__(self, memory, days=30):
         self.memory = memory
-        self.store = memory._engine.store
+        self.store = steps_of(memory)
         messages = [
             {"role": "user", "content": f"message {n}", "id": f"m{n}", "time": DAY + timedelta(days=n)}
             for n in range(days)

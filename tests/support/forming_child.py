@@ -16,6 +16,7 @@ from itertools import count, pairwise
 from pathlib import Path
 
 from children import say, wait
+from tests.support.steps import Steps
 
 import eunoe
 from eunoe.form import extraction
@@ -70,7 +71,7 @@ class State:
     """What a store says about its conversations, and what is wrong with that."""
 
     def __init__(self, path: str | Path) -> None:
-        store = SqliteStore(path)
+        store = Steps(SqliteStore(path))
         self.faults: list[str] = []
         self.stored = self.formed = self.due = self.revisions = 0
         try:

@@ -80,9 +80,12 @@ class LiveServer:
         return self.services.owner_token
 
     def reset(self) -> None:
-        """Forget all keys, sessions, clients and failures, for a server that several tests share."""
+        """Forget all memories, keys, sessions, clients and failures, for a server that several tests share."""
+        memory = self.services.memory.blocking
+        for scope in memory.scopes():
+            memory.forget(scope, everything=True, may_return=True, exact=True)
         with self.services.state.write() as db:
-            for table in ("key", "session", "audit", "oauth_client"):
+            for table in ("key", "session", "audit", "oauth_client", "job", "webhook", "idempotency"):
                 db.execute(f"DELETE FROM {table}")
         self.services.logins = Logins(self.services.access, self.config.failures_per_minute)
         self.services.registrations = RateLimit(10, burst=10)

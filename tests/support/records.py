@@ -9,7 +9,7 @@ from eunoe.model.arguments import parse_time
 from eunoe.model.atom import Record
 from eunoe.model.scope import Scope, ScopeLike
 from eunoe.records.identity import topic_of
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading, Store, Writing
 from eunoe.store.schema import StreamState
 
 NOON = parse_time("2024-05-07T12:00")
@@ -28,19 +28,24 @@ def make_record(**fields: Any) -> Record:
 
 def insert(store: Store, scope: ScopeLike, *records: Record) -> list[Record]:
     """Put records into a stream, in a step of their own."""
-    with store.writing():
+
+    def write(store: Writing) -> list[Record]:
         return store.insert(store.advance(store.create_stream(Scope.of(scope)).id), records)
+
+    return store.write((), write)
 
 
 def stream_of(store: Store, scope: ScopeLike) -> StreamState:
-    with store.reading():
-        stream = store.stream(Scope.of(scope))
+    stream = store.read((), lambda store: store.stream(Scope.of(scope)))
     assert stream is not None
     return stream
 
 
 def items_of(store: Store, scope: ScopeLike, **query: Any) -> list[Record]:
     """All records of a scope, closed ones too."""
-    with store.reading():
+
+    def find(store: Reading) -> list[Record]:
         stream = store.stream(Scope.of(scope))
         return store.select(ItemQuery(stream.id, **query)) if stream else []
+
+    return store.read((), find)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from tests.support.steps import steps_of
+
 import eunoe
 from eunoe.llm.contract import ScriptedLlm
 from eunoe.model.scope import Scope
@@ -19,7 +21,7 @@ class ScriptedMemory:
         self.llm = ScriptedLlm(answers[0] if answers and callable(answers[0]) else list(answers), name="scribe")
         self.opened = eunoe.open(path, embedder="none", llm=self.llm, form=False)
         self.memory = self.opened.__enter__()
-        self.store = self.memory._engine.store
+        self.store = steps_of(self.memory)
         self.memory.streams.configure(ANNA, **{"consolidation_trigger": 2, **changes})
 
     def add(self, *texts, **fields):

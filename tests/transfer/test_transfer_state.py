@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from tests.support.steps import steps_of
 
 import eunoe
 from eunoe.errors import InputError
@@ -48,7 +49,7 @@ def memory(path):
 
 
 def store_of(memory):
-    return memory._engine.store
+    return steps_of(memory)
 
 
 def lines_of(memory, *scopes):

@@ -13,7 +13,7 @@ from eunoe.errors import EmbedderError, StoreError
 from eunoe.model.atom import Record
 from eunoe.model.scope import Scope
 from eunoe.records.insertion import VectorBatch, VectorKey
-from eunoe.store.contract import ItemQuery, Store, streams_of
+from eunoe.store.contract import ItemQuery, Reading, Store, Writing, streams_of
 
 _MAX_DEFERRED_TEXTS: Final = 32
 """A write of more texts waits for its vectors: it is an import, and quicker so."""
@@ -136,8 +136,7 @@ class PendingVectors:
         embedder.retry_now()
         if embedder.embedder is None:
             raise EmbedderError(embedder.error or "this store keeps no vectors: name a model to make them with")
-        with self._store.reading():
-            counts = self._store.counts()
+        counts = self._store.read((), lambda store: store.counts())
         total, made = counts.pending, 0
         for count in self._steps(in_batches=True):
             made += count
@@ -186,11 +185,14 @@ class PendingVectors:
     def _pending(self, limit: int, scopes: Sequence[Scope] | None = None) -> list[Record]:
         """Records without a vector: of all streams, oldest first, or of these scopes, newest first."""
         store = self._store
-        with store.reading():
+
+        def find(store: Reading) -> list[Record]:
             if scopes is None:
                 return store.select(ItemQuery(pending=True, limit=limit))
             streams = [stream.id for scope in scopes for stream in streams_of(store, scope)]
             return store.select(ItemQuery(streams=streams, pending=True, order="newest", limit=limit))
+
+        return store.read(scopes or (), find)
 
     def _make(self, records: Sequence[Record], timeout: float | None) -> int:
         vectors = self._embedder.embed_now([record.content for record in records])
@@ -198,8 +200,8 @@ class PendingVectors:
 
     def _put(self, records: Sequence[Record], vectors: VectorBatch, timeout: float | None) -> int:
         """Records may have gone or been embedded by another process since they were read, or the model changed."""
-        store = self._store
-        with store.writing(timeout):
+
+        def put(store: Writing) -> int:
             if store.get_value("model") != vectors.model:
                 return 0
             model = store.create_model(vectors.model, vectors.dimensions)
@@ -210,8 +212,11 @@ class PendingVectors:
             versions = {stream: store.advance(stream).version for stream in {record.stream for record in made}}
             store.put_vectors(model.number, [(record.seq, vectors.data[record.content]) for record in made])
             store.update([record._replace(pending=False, version=versions[record.stream]) for record in made])
-        self._backlog = max(0, self._backlog - len(made))
-        return len(made)
+            return len(made)
+
+        made = self._store.write((), put, timeout=timeout)
+        self._backlog = max(0, self._backlog - made)
+        return made
 
     @contextmanager
     def _turn(self, timeout: float | None = None) -> Iterator[None]:

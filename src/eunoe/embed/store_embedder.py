@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from threading import Lock
 from typing import Any, Final, NamedTuple, TypeVar
@@ -13,7 +14,7 @@ from eunoe.embed.contract import Embedder, Vectors, known_languages, to_unit_vec
 from eunoe.errors import EmbedderError, EunoeError, InputError, ModelMismatchError
 from eunoe.model.atom import Record
 from eunoe.records.insertion import NO_MODEL, VectorBatch, VectorKey, pack_vectors
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading, Store, Writing
 from eunoe.text.normalize import one_line
 from eunoe.text.sentences import split_into_parts
 
@@ -52,10 +53,8 @@ class StoreEmbedder:
         """Whether it was opened without an embedder: then it stays without, whatever model the store has."""
         self._last_question: tuple[str, QuestionVector] | None = None
         """The same question is often asked of several recipes."""
-        with store.reading():
-            name = store.get_value("model") or ""
-            remembered = store.get_value("embedder")
-            is_empty = not store.streams(limit=1)
+        name, remembered = store.read((), lambda store: (store.get_value("model") or "", store.get_value("embedder")))
+        is_empty = store.read((), _is_empty)
         if spec == AUTO and name:
             self._reopen(name, remembered)
         else:
@@ -79,12 +78,16 @@ class StoreEmbedder:
         """Take the embedder that the caller names; a store that holds something keeps to its own model."""
         embedder, name = _load(spec)
         if not stored or is_empty:
-            with self._store.writing():
+
+            def remember(store: Writing) -> str:
                 # Asked again: another process may have written to it first.
-                stored = self._store.get_value("model") or ""
-                if not stored or not self._store.streams(limit=1):
-                    self._remember(name, spec)
-                    stored = name
+                known = store.get_value("model") or ""
+                if known and not _is_empty(store):
+                    return known
+                _remember(store, name, spec)
+                return name
+
+            stored = self._store.write((), remember)
         if name not in (stored, NO_MODEL):
             raise ModelMismatchError(
                 f"the store's vectors come from {stored}, not {name}: open it without naming an embedder, "
@@ -96,12 +99,13 @@ class StoreEmbedder:
 
     def _follow_folder(self, name: str, spec: str) -> None:
         """Remember where the model lies now: its folder may have been moved."""
-        with self._store.reading():
-            is_known = self._store.get_value("embedder") == spec
-        if not is_known:
-            with self._store.writing():
-                if self._store.get_value("model") == name:
-                    self._remember(name, spec)
+
+        def follow(store: Writing) -> None:
+            if store.get_value("model") == name:
+                _remember(store, name, spec)
+
+        if self._store.read((), lambda store: store.get_value("embedder")) != spec:
+            self._store.write((), follow)
 
     @property
     def can_try(self) -> bool:
@@ -157,31 +161,31 @@ class StoreEmbedder:
         """
         embedder, name = _load(spec)
         made = self._embed_all(embedder, progress) if embedder else 0
+
+        def change(store: Writing) -> None:
+            # Asked of the store: another process may have changed the model since this one looked.
+            old = store.get_value("model") or NO_MODEL
+            if old != name and (dropped := store.model(old)):
+                store.drop_model(dropped.number)
+            _remember(store, name, spec)
+            new = store.model(name)
+            # What came in meanwhile is marked, so that nothing is left without a vector.
+            without = _WITHOUT_VECTORS if embedder else None
+            store.adopt_model(new.number if new else without)
+
         with self._changing:
-            with self._store.writing():
-                # Asked of the store: another process may have changed the model since this one looked.
-                old = self._store.get_value("model") or NO_MODEL
-                if old != name and (dropped := self._store.model(old)):
-                    self._store.drop_model(dropped.number)
-                self._remember(name, spec)
-                new = self._store.model(name)
-                # What came in meanwhile is marked, so that nothing is left without a vector.
-                without = _WITHOUT_VECTORS if embedder else None
-                self._store.adopt_model(new.number if new else without)
+            self._store.write((), change)
             self._is_off = False
             self._use(name, embedder)
         return made
 
     def _embed_all(self, embedder: Embedder, progress: Progress | None) -> int:
         store, made, after = self._store, 0, 0
-        with store.reading():
-            counts = store.counts()
-            model = store.model(embedder.name)
+        counts, model = store.read((), lambda store: (store.counts(), store.model(embedder.name)))
         number = model.number if model else _WITHOUT_VECTORS
         total, done = sum(counts.kinds.values()) + counts.retired, counts.vectors.get(embedder.name, 0)
         while True:
-            with store.reading():
-                records = store.select(ItemQuery(after=after, without_vector=number, limit=BATCH_SIZE))
+            records = store.read((), partial(_next_records, after, number))
             if not records:
                 return made
             number = self._embed_records(embedder, records)
@@ -191,8 +195,9 @@ class StoreEmbedder:
 
     def _embed_records(self, embedder: Embedder, records: Sequence[Record]) -> int:
         """Store the vectors of those that are still there in the same words; return the number of the model."""
-        store, batch = self._store, _embed_texts(embedder, [record.content for record in records])
-        with store.writing():
+        batch = _embed_texts(embedder, [record.content for record in records])
+
+        def put(store: Writing) -> int:
             model = store.create_model(embedder.name, batch.dimensions)
             if model.dimensions != batch.dimensions:
                 raise EmbedderError(
@@ -202,7 +207,9 @@ class StoreEmbedder:
             left = store.select(ItemQuery(seqs=[record.seq for record in records]))
             same = [record for record in left if record.content in batch.data]
             store.put_vectors(model.number, [(record.seq, batch.data[record.content]) for record in same])
-        return model.number
+            return model.number
+
+        return self._store.write((), put)
 
     def clear_error(self) -> None:
         """Drop what a failing embedder said, the last question, and what the embedder keeps of recent texts: all may
@@ -220,14 +227,12 @@ class StoreEmbedder:
 
     def follow_store(self) -> None:
         """Take over the store's model: another process may have changed it since it was opened."""
-        with self._store.reading():
-            name = self._store.get_value("model") or NO_MODEL
+        name = self._store.read((), lambda store: store.get_value("model")) or NO_MODEL
         if name == self.name:
             return
         with self._changing:
-            with self._store.reading():
-                name = self._store.get_value("model") or NO_MODEL
-                spec = self._store.get_value("embedder")
+            known, spec = self._store.read((), lambda store: (store.get_value("model"), store.get_value("embedder")))
+            name = known or NO_MODEL
             # Unless another thread of this process has done so: it has the embedder too.
             if name != self.name:
                 self._reopen(name, spec)
@@ -256,14 +261,22 @@ class StoreEmbedder:
         return made
 
     def _stored_dimensions(self, name: str) -> int:
-        with self._store.reading():
-            model = self._store.model(name)
+        model = self._store.read((), lambda store: store.model(name))
         return model.dimensions if model else 0
 
-    def _remember(self, name: str, spec: Any) -> None:
-        """Note the model, and how to load it again where that can be written down."""
-        self._store.set_value("model", name)
-        self._store.set_value("embedder", absolute_spec(spec) if isinstance(spec, str) else "")
+
+def _next_records(after: int, model: int, store: Reading) -> list[Record]:
+    return store.select(ItemQuery(after=after, without_vector=model, limit=BATCH_SIZE))
+
+
+def _is_empty(store: Reading) -> bool:
+    return not store.streams(limit=1)
+
+
+def _remember(store: Writing, name: str, spec: Any) -> None:
+    """Note the model, and how to load it again where that can be written down."""
+    store.set_value("model", name)
+    store.set_value("embedder", absolute_spec(spec) if isinstance(spec, str) else "")
 
 
 def _rows(vector: Any) -> Sequence[Any]:

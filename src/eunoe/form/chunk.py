@@ -11,7 +11,7 @@ from eunoe.model.arguments import AtomKind
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
 from eunoe.records.revisions import load_revision, load_summary
-from eunoe.store.contract import Store
+from eunoe.store.contract import Reading
 
 
 class KnownAtom(NamedTuple):
@@ -72,14 +72,14 @@ class Extraction(NamedTuple):
     """What was read of the turns without an LLM."""
 
 
-class Reading(NamedTuple):
+class StreamsRead(NamedTuple):
     """How streams stood when their records and summaries were read."""
 
     states: Mapping[Scope, tuple[int, int]]
     """The version and the current revision of each stream; zeros for one that was not there."""
 
     @classmethod
-    def of(cls, store: Store, scopes: Iterable[Scope]) -> Self:
+    def of(cls, store: Reading, scopes: Iterable[Scope]) -> Self:
         """Note how these streams stand, in the snapshot in which they are read."""
         streams = {scope: store.stream(scope) for scope in scopes}
         return cls({
@@ -87,7 +87,7 @@ class Reading(NamedTuple):
             for scope, stream in streams.items()
         })  # fmt: skip
 
-    def is_forgotten(self, store: Store) -> bool:
+    def is_forgotten(self, store: Reading) -> bool:
         """Whether anything that these streams held then, a summary among it, was forgotten since."""
         for scope, (version, revision) in self.states.items():
             stream = store.stream(scope)

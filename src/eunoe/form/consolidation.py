@@ -25,7 +25,7 @@ from eunoe.model.stream import Revision, Settings
 from eunoe.records.revisions import ancestry, commit_revision, forgotten_parts, load_summary, unabsorbed
 from eunoe.records.streams import SettingsReader
 from eunoe.records.summaries import is_summary_due, keeps_summary
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading, Store, Writing
 from eunoe.store.schema import Lease, RevisionRecord, StreamState, SummaryState
 from eunoe.text.sentences import cut_to_words
 from eunoe.work import leases
@@ -101,8 +101,7 @@ class Consolidator:
     def rebuild(self, scope: Scope) -> Revision | None:
         """Write a summary anew that lost a part, if no LLM is needed; otherwise, or if it fails, it stays due."""
         try:
-            with self._store.reading():
-                basis = self._read_basis(scope, force=True)
+            basis = self._store.read([scope], lambda store: _read_basis(store, scope, force=True))
             if basis is None or self._find_llm(basis.settings):
                 return None
             return self.write_revision(scope, force=True)
@@ -117,33 +116,34 @@ class Consolidator:
                 return self._try_once(scope, force)
             except ConflictError as error:
                 conflict = error
-        with self._store.writing():
-            stream = self._store.stream(scope)
-            if stream:
-                leases.release(self._store, SummaryState(stream.id, lease=Lease(leases.current_owner())))
+
+        def release(store: Writing) -> None:
+            if stream := store.stream(scope):
+                leases.release(store, SummaryState(stream.id, lease=Lease(leases.current_owner())))
+
+        self._store.write([scope], release)
         if force:
             raise conflict
         return None
 
     def _try_once(self, scope: Scope, force: bool) -> Revision | None:
-        with self._store.reading():
-            basis = self._read_basis(scope, force)
+        basis = self._store.read([scope], lambda store: _read_basis(store, scope, force))
         if basis is None or (not force and leases.is_held_by_other(basis.summary.lease, basis.moment)):
             return None
         llm = self._find_llm(basis.settings)
         if llm is None:
             return self._commit(basis, _extractive_text(basis), EXTRACTIVE, basis.waiting)
-        with self._store.writing():
-            leased = self._claim(basis)
+        leased = self._store.write([scope], lambda store: _claim(store, basis))
         try:
             with leases.renewing(lambda: leases.renew(self._store, leased)), asking_for(scope):
                 summary, shown = _summarize(llm, basis)
             self._check_unforgotten(basis, summary.text)
         except LlmError as error:
-            if _is_given_up(basis.summary.lease, error):
-                return self._commit_without_llm(basis, leased)
-            with self._store.writing():
-                noted = self._note_failure(basis, leased, error)
+            before, is_lasting = basis.summary.lease, isinstance(error, _LASTING)
+            if is_lasting and before.attempts + 1 >= _MAX_ATTEMPTS and UNUSABLE_SUMMARY in before.error:
+                return self._commit_without_llm(basis, leased)  # it failed for reasons that last, now and before
+            failure = error
+            noted = self._store.write([scope], lambda store: _note_failure(store, basis, leased, failure))
             if noted:
                 raise noted from None
             if force:
@@ -162,21 +162,6 @@ class Consolidator:
         _log.warning("the summary of %s was written without the model", basis.stream.scope)
         return self._commit(basis, text, EXTRACTIVE, absorbed, leased)
 
-    def _read_basis(self, scope: Scope, force: bool) -> _Basis | None:
-        """What there is to work with; None if nothing is due."""
-        store, moment = self._store, utc_now()
-        stream, own = store.stream(scope), SettingsReader(store).of(scope)
-        if stream is None or own is None or not keeps_summary(own.settings):
-            return None
-        summary = load_summary(store, stream)
-        waiting = unabsorbed(store, stream.id)
-        if not waiting or not (force or is_summary_due(own.settings, summary, len(waiting), moment)):
-            return None
-        revisions = ancestry(store, stream, summary.revision)
-        ids = [id for revision in revisions for id in revision.absorbed]
-        absorbed = {record.id: record for record in store.select(ItemQuery(stream.id, ids=ids))}
-        return _Basis(stream, own.settings, summary, revisions, absorbed, waiting, moment)
-
     def _find_llm(self, settings: Settings) -> Llm | None:
         try:
             return self._models.get(settings.consolidation_model)
@@ -186,8 +171,7 @@ class Consolidator:
     def _check_unforgotten(self, basis: _Basis, text: str) -> None:
         """An LLM may have words from elsewhere; only those that it was shown are its to repeat."""
         shown = " ".join([basis.text, *(record.text for record in basis.waiting)])
-        with self._store.reading():
-            forgotten = forgotten_parts(self._store, basis.stream, text)
+        forgotten = self._store.read([basis.stream.scope], lambda store: forgotten_parts(store, basis.stream, text))
         if any(part not in shown for part in forgotten):
             raise UnusableSummaryError(f"there is {UNUSABLE_SUMMARY}: it brings back words that were forgotten")
 
@@ -201,40 +185,64 @@ class Consolidator:
         shown: Sequence[Record] = (),
     ) -> Revision:
         store, stream = self._store, basis.stream
-        with store.writing():
+
+        def commit(store: Writing) -> Revision:
             if leased and not leases.find_held(store, leased):
                 raise ConflictError("the work on this summary went over to somebody else")
-            _check_unchanged(store, stream, [*absorbed, *shown])
             ids, read = ([record.id for record in records] for records in (absorbed, shown))
+            now = (
+                {each.id: each.text for each in store.select(ItemQuery(stream.id, ids=[*ids, *read]))}
+                if ids or read
+                else {}
+            )
+            if any(now.get(record.id, record.text) != record.text for record in (*absorbed, *shown)):
+                raise ConflictError("an observation was replaced while the summary was written: write it anew")
             # Dated by when it was read: what is superseded while it is written counts as superseded since.
             return commit_revision(store, stream, basis.summary.revision, text, ids, author, basis.moment, read)
 
-    def _claim(self, basis: _Basis) -> SummaryState:
-        summary = load_summary(self._store, basis.stream)
-        if leases.is_held_by_other(summary.lease, utc_now()):
-            raise ConflictError(
-                f"the summary of {basis.stream.scope} is being written by somebody else: try again later"
-            )
-        if summary.revision != basis.summary.revision:
-            raise ConflictError("the summary changed before the work on it began")
-        leased = summary._replace(lease=leases.take(summary.lease))
-        self._store.save([leased])
-        return leased
+        return store.write([stream.scope], commit)
 
-    def _note_failure(self, basis: _Basis, leased: SummaryState, error: LlmError) -> LlmError | None:
-        """Write down a failure and let go. Return the error as it may be told; None if the lease is not ours any
-        more."""
-        store = self._store
-        if not leases.find_held(store, leased):
-            return None
-        ids = [*basis.absorbed, *(record.id for record in basis.waiting)]
-        # It may repeat what the LLM was shown and was forgotten meanwhile.
-        is_all_there = store.count(ItemQuery(basis.stream.id, ids=ids)) == len(ids)
-        is_named = not isinstance(error, _LASTING) or UNUSABLE_SUMMARY in str(error)
-        told = error if is_named else UnusableSummaryError(f"there is {UNUSABLE_SUMMARY}: {error}")
-        noted = told if is_all_there else LlmError(leases.CLEARED)
-        leases.fail(store, leased, str(noted))
-        return noted
+
+def _read_basis(store: Reading, scope: Scope, force: bool) -> _Basis | None:
+    """What there is to work with; None if nothing is due."""
+    moment = utc_now()
+    stream, own = store.stream(scope), SettingsReader(store).of(scope)
+    if stream is None or own is None or not keeps_summary(own.settings):
+        return None
+    summary = load_summary(store, stream)
+    waiting = unabsorbed(store, stream.id)
+    if not waiting or not (force or is_summary_due(own.settings, summary, len(waiting), moment)):
+        return None
+    revisions = ancestry(store, stream, summary.revision)
+    ids = [id for revision in revisions for id in revision.absorbed]
+    absorbed = {record.id: record for record in store.select(ItemQuery(stream.id, ids=ids))}
+    return _Basis(stream, own.settings, summary, revisions, absorbed, waiting, moment)
+
+
+def _claim(store: Writing, basis: _Basis) -> SummaryState:
+    summary = load_summary(store, basis.stream)
+    if leases.is_held_by_other(summary.lease, utc_now()):
+        raise ConflictError(f"the summary of {basis.stream.scope} is being written by somebody else: try again later")
+    if summary.revision != basis.summary.revision:
+        raise ConflictError("the summary changed before the work on it began")
+    leased = summary._replace(lease=leases.take(summary.lease))
+    store.save([leased])
+    return leased
+
+
+def _note_failure(store: Writing, basis: _Basis, leased: SummaryState, error: LlmError) -> LlmError | None:
+    """Write down a failure and let go. Return the error as it may be told; None if the lease is not ours any
+    more."""
+    if not leases.find_held(store, leased):
+        return None
+    ids = [*basis.absorbed, *(record.id for record in basis.waiting)]
+    # It may repeat what the LLM was shown and was forgotten meanwhile.
+    is_all_there = store.count(ItemQuery(basis.stream.id, ids=ids)) == len(ids)
+    is_named = not isinstance(error, _LASTING) or UNUSABLE_SUMMARY in str(error)
+    told = error if is_named else UnusableSummaryError(f"there is {UNUSABLE_SUMMARY}: {error}")
+    noted = told if is_all_there else LlmError(leases.CLEARED)
+    leases.fail(store, leased, str(noted))
+    return noted
 
 
 def _summarize(llm: Llm, basis: _Basis) -> tuple[Summary, Sequence[Record]]:
@@ -247,11 +255,6 @@ def _summarize(llm: Llm, basis: _Basis) -> tuple[Summary, Sequence[Record]]:
             if len(waiting) == 1:
                 raise
             waiting = waiting[: len(waiting) // 2]
-
-
-def _is_given_up(lease: Lease, error: LlmError) -> bool:
-    """Whether the LLM failed for reasons that last, now and before."""
-    return isinstance(error, _LASTING) and lease.attempts + 1 >= _MAX_ATTEMPTS and UNUSABLE_SUMMARY in lease.error
 
 
 def _absorbed_records(basis: _Basis, summary: Summary, shown: Sequence[Record]) -> list[Record]:
@@ -280,39 +283,22 @@ def _extractive_text(basis: _Basis) -> str:
     return text or cut_to_words(written or f"{past}{last.text}", max_words)
 
 
-def _check_unchanged(store: Store, stream: StreamState, records: Sequence[Record]) -> None:
-    """Refuse what was written from observations whose ids name other words by now."""
-    ids = [record.id for record in records]
-    now = {record.id: record.text for record in store.select(ItemQuery(stream.id, ids=ids))} if ids else {}
-    if any(now.get(record.id, record.text) != record.text for record in records):
-        raise ConflictError("an observation was replaced while the summary was written: write it anew")
-
-
 def _summary_task(basis: _Basis, waiting: Sequence[Record]) -> SummaryTask:
     over = [record for record in waiting if basis.is_over(record)] if basis.revisions else []
     known = list(basis.absorbed.values())[-_MAX_KNOWN:]
+    # A restored text is as old as the revision it was first written in.
+    same_text = list(takewhile(lambda revision: revision.text == basis.text, basis.revisions))
+    new, superseded = {record.id for record in basis.waiting}, list[Record]()
+    for record in basis.absorbed.values() if same_text else ():
+        is_since = record.retired is not None and record.retired >= same_text[-1].recorded
+        if record.superseded_by in new or (record.superseded_by and is_since):
+            superseded.append(record)
     return SummaryTask(
         purpose=basis.settings.consolidation_prompt,
         max_words=basis.settings.consolidated_max_words,
         summary=basis.text,
         observations=basis.atoms([record for record in waiting if record not in over]),
-        untrue=basis.atoms([*_superseded_since(basis), *over]),
+        untrue=basis.atoms([*superseded, *over]),
         now=basis.moment,
         absorbed=basis.atoms([record for record in known if record.retired is None and not basis.is_over(record)]),
     )
-
-
-def _superseded_since(basis: _Basis) -> list[Record]:
-    """What the summary holds and was superseded since its text was written."""
-    if not basis.revisions:
-        return []
-    new = {record.id for record in basis.waiting}
-    # A restored text is as old as the revision it was first written in.
-    same_text = list(takewhile(lambda revision: revision.text == basis.text, basis.revisions))
-    written = same_text[-1].recorded
-    return [
-        record
-        for record in basis.absorbed.values()
-        if record.superseded_by in new
-        or (record.superseded_by and record.retired is not None and record.retired >= written)
-    ]

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from eunoe.errors import LlmError
-from eunoe.form.chunk import Extraction, KnownAtom, Proposal, Reading, can_all_read, shows_beside
+from eunoe.form.chunk import Extraction, KnownAtom, Proposal, StreamsRead, can_all_read, shows_beside
 from eunoe.form.claims import Likeness
 from eunoe.form.extractive import extract_extractively
 from eunoe.form.llm_extraction import Background, UnusableAnswer, extract_by_llm
@@ -65,7 +65,7 @@ class Chunk(NamedTuple):
     """The streams that this chunk feeds."""
     all_targets: list[Target]
     """The streams that the conversation feeds, those of users who are silent in this chunk among them."""
-    reading: Reading
+    reading: StreamsRead
     """How these streams and the conversation stood then."""
     earlier: Sequence[Turn] = ()
     """The turns before, which explain what these speak of."""

@@ -1,9 +1,9 @@
 """Forming: a conversation's new messages become memories, chunk by chunk, each in one step or not at all."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from eunoe.errors import ConflictError
-from eunoe.form.chunk import Extraction, Reading, describe_failure
+from eunoe.form.chunk import Extraction, StreamsRead, describe_failure
 from eunoe.form.consolidation import Consolidator
 from eunoe.form.extraction import Chunk, Extractor
 from eunoe.form.resolution import Resolver
@@ -24,7 +24,7 @@ from eunoe.records.log import is_user_name, load_session
 from eunoe.records.revisions import current_revision, load_summary, unabsorbed_count
 from eunoe.records.streams import CONVERSATION_KEYS, SettingsReader
 from eunoe.records.summaries import is_summary_due, keeps_summary
-from eunoe.store.contract import ItemQuery
+from eunoe.store.contract import ItemQuery, Reading, Writing
 from eunoe.store.schema import Job, SessionState, StreamState
 from eunoe.work import leases
 
@@ -75,27 +75,28 @@ class Former:
 
     def find_minimum(self, scope: Scope) -> int:
         """Return how many messages of a conversation that is over are worth forming."""
-        with self._store.reading():
-            settings, _ = self._session_settings(scope)
+
+        def find(store: Reading) -> int:
+            settings, _ = _session_settings(store, scope)
             return settings.formation_minimum if settings else 1
+
+        return self._store.read([scope], find)
 
     def seconds_until_idle(self, scope: Scope) -> float:
         """Return how long a conversation still has to be without a new message to count as idle."""
-        with self._store.reading():
-            settings, session = self._session_settings(scope)
+        settings, session = self._store.read([scope], lambda store: _session_settings(store, scope))
         if settings is None or session is None or session.active is None:
             return 0.0
         return settings.formation_idle_seconds - (utc_now() - session.active).total_seconds()
 
-    def _session_settings(self, scope: Scope) -> tuple[Settings | None, SessionState | None]:
-        session = load_session(self._store, self._store.stream(scope))
-        return SettingsReader(self._store).forming(scope, session.users if session else ()), session
-
     def find_targets(self, scope: Scope) -> list[Target]:
         """Return the streams that a conversation feeds."""
-        with self._store.reading():
-            session = load_session(self._store, self._store.stream(scope))
-            return SettingsReader(self._store).targets(scope, session.users if session else ())
+
+        def find(store: Reading) -> list[Target]:
+            session = load_session(store, store.stream(scope))
+            return SettingsReader(store).targets(scope, session.users if session else ())
+
+        return self._store.read([scope], find)
 
     def consolidate(self, scope: Scope, force: bool = False) -> FormReport:
         """Bring the summary of a stream up to date if that is due. What goes wrong is in the report."""
@@ -117,27 +118,32 @@ class Former:
         return FormReport(failed=tuple(failure for scope, failure in failed if bounds.covers(scope)))
 
     def _consolidate_due(self, targets: Sequence[Target], bounds: Bounds, ignore_pause: bool = False) -> FormReport:
-        due, now = list[tuple[Scope, bool]](), utc_now()
-        with self._store.reading():
+
+        def find(store: Reading) -> Iterator[tuple[Scope, bool]]:
             for target in targets:
-                stream = self._store.stream(target.scope) if keeps_summary(target.settings) else None
+                stream = store.stream(target.scope) if keeps_summary(target.settings) else None
                 if stream:
-                    summary, waiting = load_summary(self._store, stream), unabsorbed_count(self._store, stream.id)
+                    summary, waiting = load_summary(store, stream), unabsorbed_count(store, stream.id)
                     is_retry = ignore_pause and summary.lease.attempts > 0
-                    if is_retry or is_summary_due(target.settings, summary, waiting, now):
-                        due.append((target.scope, is_retry))
+                    if is_retry or is_summary_due(target.settings, summary, waiting, utc_now()):
+                        yield target.scope, is_retry
+
+        due = self._store.read([target.scope for target in targets], lambda store: list(find(store)))
         reports = {scope: self.consolidate(scope, is_retry) for scope, is_retry in due}
         return sum((report for scope, report in reports.items() if bounds.covers(scope)), FormReport())
 
     def _claim(
         self, scope: Scope, least: int | None, ignore_pause: bool, tried: set[int]
     ) -> tuple[StreamState, Job] | None:
-        with self._store.reading():
-            stream = self._store.stream(scope)
-            if stream is None or not can_claim(self._store, stream, least, ignore_pause, tried):
-                return None
-        with self._store.writing():
-            job = claim_job(self._store, stream, least, ignore_pause, tried)
+
+        def look(store: Reading) -> StreamState | None:
+            stream = store.stream(scope)
+            return stream if stream and can_claim(store, stream, least, ignore_pause, tried) else None
+
+        stream = self._store.read([scope], look)
+        if stream is None:
+            return None
+        job = self._store.write([scope], lambda store: claim_job(store, stream, least, ignore_pause, tried))
         return (stream, job) if job else None
 
     def form_job(self, stream: StreamState, job: Job, bounds: Bounds, ignore_pause: bool = False) -> list[FormReport]:
@@ -154,35 +160,43 @@ class Former:
                 raise ConflictError("something was forgotten each time while they were formed; they stay due")
         except Exception as error:
             failure = describe_failure(f"messages of {stream.scope}", error)
-            with store.writing():
-                if chunk and not isinstance(error, ConflictError) and chunk.reading.is_forgotten(store):
-                    failure = leases.CLEARED  # the error may quote what was forgotten meanwhile
-                leases.fail(store, job, failure)
-            report = FormReport(failed=(failure,))
+            is_conflict, basis = isinstance(error, ConflictError), chunk
+
+            def fail(store: Writing) -> str:
+                # The error may quote what was forgotten meanwhile.
+                is_forgotten = basis and not is_conflict and basis.reading.is_forgotten(store)
+                leases.fail(store, job, said := leases.CLEARED if is_forgotten else failure)
+                return said
+
+            report = FormReport(failed=(store.write([stream.scope], fail),))
         except BaseException:
-            with store.writing():
-                leases.release(store, job)
+            store.write([stream.scope], lambda store: leases.release(store, job))
             raise
         targets = chunk.all_targets if chunk else []
         return [report, self._consolidate_due(targets, bounds, ignore_pause), self.clean_up(targets, bounds)]
 
     def _read_chunk(self, stream: StreamState, job: Job) -> Chunk:
         store, scope = self._store, stream.scope
-        with store.reading():
+
+        def read(store: Reading) -> Chunk:
             records = job_messages(store, job)
             turns, speaking = turns_to_form(records, scope), speaking_users(records, scope)
             speaking = list(filter(is_user_name, speaking))
             session = load_session(store, stream)
             users = list(dict.fromkeys([*speaking, *(session.users if session else ())]))
             all_targets = SettingsReader(store).targets(scope, users)
-            reading = Reading.of(store, [scope, *(target.scope for target in all_targets)])
+            reading = StreamsRead.of(store, [scope, *(target.scope for target in all_targets)])
             earlier = read_turns(messages_before(store, job, _MAX_EARLIER), scope)
             revision = current_revision(store, stream)
-            corrections = self._corrections.read([scope, *(target.scope for target in all_targets)])
-        present = {"", scope.pairs.get("user", ""), *speaking}
-        targets = [target for target in all_targets if target.user in present]
-        summary = revision.text if revision else ""
-        return Chunk(stream, job, turns, len(users) > 1, targets, all_targets, reading, earlier, summary, corrections)
+            corrections = self._corrections.read(store, [scope, *(target.scope for target in all_targets)])
+            present = {"", scope.pairs.get("user", ""), *speaking}
+            targets = [target for target in all_targets if target.user in present]
+            summary = revision.text if revision else ""
+            return Chunk(
+                stream, job, turns, len(users) > 1, targets, all_targets, reading, earlier, summary, corrections
+            )
+
+        return store.read([scope], read)
 
     def _form_chunk(self, chunk: Chunk, bounds: Bounds) -> FormReport | None:
         """Form a chunk; None if something that it was formed from was forgotten meanwhile."""
@@ -193,65 +207,53 @@ class Former:
                 self.watch(chunk, extraction)
             texts = [proposal.text for proposal in extraction.proposals]
             vectors = self._searcher.embedder.embed_now(texts) if texts else VectorBatch()
-            similar = self._find_similar(chunk, extraction, vectors)
-        return self._write(chunk, extraction, similar, vectors, bounds)
+            # For each target the open atoms that may say the same as one of its proposals, by the proposal's text.
+            similar = list[Mapping[str, SimilarAtoms]]()
+            for place, target in enumerate(chunk.targets):
+                own = {each.text: vectors.mean(each.text) for each in extraction.proposals if each.target == place}
+                similar.append(find_similar_atoms(self._searcher, target.scope, own))
 
-    def _find_similar(
-        self, chunk: Chunk, extraction: Extraction, vectors: VectorBatch
-    ) -> list[Mapping[str, SimilarAtoms]]:
-        """For each target the open atoms that may say the same as one of its proposals, by the proposal's text."""
-        texts: list[list[str]] = [[] for _ in chunk.targets]
-        for proposal in extraction.proposals:
-            texts[proposal.target].append(proposal.text)
-        pairs = zip(chunk.targets, texts, strict=True)
-        return [
-            find_similar_atoms(self._searcher, target.scope, {text: vectors.mean(text) for text in own})
-            for target, own in pairs
-        ]
-
-    def _write(
-        self,
-        chunk: Chunk,
-        extraction: Extraction,
-        similar: Sequence[Mapping[str, SimilarAtoms]],
-        vectors: VectorBatch,
-        bounds: Bounds,
-    ) -> FormReport | None:
-        """Write the atoms of all streams and end the job, in one step; nothing if the job is no longer ours, and None
-        if something was forgotten."""
-        store = self._store
-        with store.writing():
+        def write(store: Writing) -> FormReport | None:
+            """Write the atoms of all streams and end the job; nothing if it is no longer ours."""
             if leases.find_held(store, chunk.job) and chunk.reading.is_forgotten(store):
                 return None
             if not finish_job(store, chunk.job):
                 return FormReport()
-            return self._resolve(chunk, extraction, similar, fit_to_store(store, vectors), bounds)
+            return _resolve(store, chunk, extraction, similar, fit_to_store(store, vectors), bounds)
 
-    def _resolve(
-        self,
-        chunk: Chunk,
-        extraction: Extraction,
-        similar: Sequence[Mapping[str, SimilarAtoms]],
-        vectors: VectorBatch,
-        bounds: Bounds,
-    ) -> FormReport:
-        store, proposals, now = self._store, extraction.proposals, utc_now()
-        turns = [*chunk.earlier, *chunk.turns]
-        records = store.select(ItemQuery(chunk.stream.id, ids=[turn.id for turn in turns], open=True))
-        messages = {record.id: record for record in records}
-        borne_out = [each for each in proposals if each.sources and messages.keys() >= set(each.sources)]
-        kept = list(filter(chunk.allows, borne_out))
-        refused = extraction.refused + len(proposals) - len(kept)
-        formed = sum(turn.id in messages for turn in chunk.turns)
-        report = FormReport(messages=formed, refused=refused, failed=extraction.failures)
-        for place, target in enumerate(chunk.targets):
-            if own := [proposal for proposal in kept if proposal.target == place]:
-                stream = store.create_stream(target.scope)
-                review = _find_review(target, chunk.all_targets)
-                resolver = Resolver(store, chunk.stream, stream, turns, messages, vectors, now, review)
-                done = resolver.resolve(own, similar[place])
-                report += done if bounds.covers(target.scope) else FormReport()
-        return report
+        return self._store.write([chunk.stream.scope], write)
+
+
+def _resolve(
+    store: Writing,
+    chunk: Chunk,
+    extraction: Extraction,
+    similar: Sequence[Mapping[str, SimilarAtoms]],
+    vectors: VectorBatch,
+    bounds: Bounds,
+) -> FormReport:
+    proposals, now = extraction.proposals, utc_now()
+    turns = [*chunk.earlier, *chunk.turns]
+    records = store.select(ItemQuery(chunk.stream.id, ids=[turn.id for turn in turns], open=True))
+    messages = {record.id: record for record in records}
+    borne_out = [each for each in proposals if each.sources and messages.keys() >= set(each.sources)]
+    kept = list(filter(chunk.allows, borne_out))
+    refused = extraction.refused + len(proposals) - len(kept)
+    formed = sum(turn.id in messages for turn in chunk.turns)
+    report = FormReport(messages=formed, refused=refused, failed=extraction.failures)
+    for place, target in enumerate(chunk.targets):
+        if own := [proposal for proposal in kept if proposal.target == place]:
+            stream = store.create_stream(target.scope)
+            review = _find_review(target, chunk.all_targets)
+            resolver = Resolver(store, chunk.stream, stream, turns, messages, vectors, now, review)
+            done = resolver.resolve(own, similar[place])
+            report += done if bounds.covers(target.scope) else FormReport()
+    return report
+
+
+def _session_settings(store: Reading, scope: Scope) -> tuple[Settings | None, SessionState | None]:
+    session = load_session(store, store.stream(scope))
+    return SettingsReader(store).forming(scope, session.users if session else ()), session
 
 
 def _find_review(target: Target, all_targets: Sequence[Target]) -> str:

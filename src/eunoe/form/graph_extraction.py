@@ -6,11 +6,12 @@ The answer is checked against the passage. What cannot be used is not kept, and 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any, TypeGuard
 
 from eunoe.errors import LlmError
-from eunoe.form.chunk import Reading, describe_failure
+from eunoe.form.chunk import StreamsRead, describe_failure
 from eunoe.form.data_files import load_prompt
 from eunoe.form.llm_extraction import SchemaLlm
 from eunoe.index.passage import is_within
@@ -20,7 +21,7 @@ from eunoe.llm.structured import ask_structured
 from eunoe.model.atom import Record
 from eunoe.model.result import GraphReport, PassageGraph, Triple
 from eunoe.model.scope import Scope
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading, Store, Writing
 from eunoe.store.schema import PassageGraphRecord, StreamState
 from eunoe.text.entities import entity_key
 from eunoe.text.normalize import escape_xml, fingerprint
@@ -49,8 +50,7 @@ def extract_graph(store: Store, models: Models, scope: Scope, limit: int | None,
     """Take in the graphs that the metadata of passages holds, and with `ask` have the LLM read what is due then, at
     most so many passages. No lock is held while it thinks."""
     llm = models.slow if ask else None
-    with store.reading():
-        stream = store.stream(scope)
+    stream = store.read([scope], lambda store: store.stream(scope))
     report = _take_from_metadata(store, stream) if stream else GraphReport()
     if ask and llm is None and not report.passages:
         raise LlmError("to read passages a language model is needed: open the memory with llm=..., or set EUNOE_LLM")
@@ -58,16 +58,31 @@ def extract_graph(store: Store, models: Models, scope: Scope, limit: int | None,
         return report
     if llm:
         with asking_for(scope):
-            report += _extract_due(store, llm, stream, limit)
-    with store.reading():
-        return replace(report, due=store.count(ItemQuery(stream.id, open=True, reviewed=True, without_graph=True)))
+            read, failed_calls = GraphReport(), 0
+            for batch in _batches(record for page in _due_pages(store, stream) for record in page):
+                done = _extract_batch(store, llm, stream, batch if limit is None else batch[: limit - read.passages])
+                read += done
+                # What fails is passed over: a passage that no LLM can read does not stand in the way of the others.
+                failed_calls = failed_calls + 1 if done.failed and not done.passages else 0
+                if failed_calls == _MAX_FAILED_CALLS or read.passages == limit:
+                    break
+            report += read
+    due = ItemQuery(stream.id, open=True, reviewed=True, without_graph=True)
+    return replace(report, due=store.read([scope], lambda store: store.count(due)))
 
 
 def _take_from_metadata(store: Store, stream: StreamState) -> GraphReport:
     """Save the names and triples that somebody else's LLM found."""
     report = GraphReport()
     for page in _due_pages(store, stream):
-        graphs = {record.seq: graph for record in page if (graph := _metadata_graph(record)) != PassageGraph()}
+        graphs = dict[int, PassageGraph]()
+        for record in page:
+            names, triples = (record.metadata.get(field) for field in PassageGraph._fields)
+            rows = [row for row in triples if _are_all(row, str) and len(row) == 3] if isinstance(triples, list) else []
+            given = PassageGraph(tuple(names) if _are_all(names, str) else (), tuple(map(Triple._make, rows)))
+            graph = _keep_what_is_named(given, record.content) if given != PassageGraph() else given
+            if graph != PassageGraph():
+                graphs[record.seq] = graph
         records = [record for record in page if record.seq in graphs]
         data = {_text_id(record.content): (_FROM_METADATA, graphs[record.seq].json()) for record in records}
         count = len(_save_graphs(store, stream, records, data) or ())
@@ -80,37 +95,19 @@ def _count_parts(graphs: Iterable[PassageGraph]) -> tuple[int, int]:
     return sum(names for names, _ in sizes), sum(triples for _, triples in sizes)
 
 
-def _metadata_graph(record: Record) -> PassageGraph:
-    names, triples = (record.metadata.get(field) for field in PassageGraph._fields)
-    rows = [row for row in triples if _are_all(row, str) and len(row) == 3] if isinstance(triples, list) else []
-    graph = PassageGraph(tuple(names) if _are_all(names, str) else (), tuple(map(Triple._make, rows)))
-    return _keep_what_is_named(graph, record.content) if graph != PassageGraph() else graph
-
-
-def _extract_due(store: Store, llm: Llm, stream: StreamState, limit: int | None) -> GraphReport:
-    """Extract batch after batch. What fails is passed over: one passage that no LLM can read does not stand in the way
-    of the others."""
-    report, failed_calls = GraphReport(), 0
-    for batch in _batches(record for page in _due_pages(store, stream) for record in page):
-        done = _extract_batch(store, llm, stream, batch if limit is None else batch[: limit - report.passages])
-        report += done
-        failed_calls = failed_calls + 1 if done.failed and not done.passages else 0
-        if failed_calls == _MAX_FAILED_CALLS or report.passages == limit:
-            break
-    return report
-
-
 def _due_pages(store: Store, stream: StreamState) -> Iterator[list[Record]]:
     after = 0
     while True:
-        with store.reading():
-            page = store.select(
-                ItemQuery(stream.id, after=after, open=True, reviewed=True, without_graph=True, limit=_PAGE_SIZE)
-            )
+        due = ItemQuery(stream.id, after=after, open=True, reviewed=True, without_graph=True, limit=_PAGE_SIZE)
+        page = store.read([stream.scope], partial(_select, due))
         if not page:
             return
         yield page
         after = page[-1].seq
+
+
+def _select(query: ItemQuery, store: Reading) -> list[Record]:
+    return store.select(query)
 
 
 def _batches(records: Iterable[Record]) -> Iterator[list[Record]]:
@@ -130,11 +127,8 @@ def _batches(records: Iterable[Record]) -> Iterator[list[Record]]:
 def _extract_batch(store: Store, llm: Llm, stream: StreamState, batch: Sequence[Record]) -> GraphReport:
     """Have a batch read. An answer to which a passage was shown that was forgotten meanwhile is thrown away."""
     for _ in range(_MAX_ROUNDS):
-        with store.reading():
-            reading = Reading.of(store, [stream.scope])
-            batch = store.select(ItemQuery(stream.id, seqs=[record.seq for record in batch], open=True, reviewed=True))
-            texts = {_text_id(record.content): record.content for record in batch}
-            known = _known_graphs(store, stream, list(texts))
+        reading, batch, known = store.read([stream.scope], partial(_read_batch, stream, batch))
+        texts = {_text_id(record.content): record.content for record in batch}
         graphs, failed = _ask(llm, [text for id, text in texts.items() if id not in known])
         data = {id: (record.model, record.data) for id, record in known.items()}
         data |= {_text_id(text): (llm.name, graph.json()) for text, graph in graphs.items()}
@@ -145,10 +139,15 @@ def _extract_batch(store: Store, llm: Llm, stream: StreamState, batch: Sequence[
     return GraphReport(failed=("something was forgotten each time while passages were read",))
 
 
-def _known_graphs(store: Store, stream: StreamState, text_ids: Sequence[bytes]) -> dict[bytes, PassageGraphRecord]:
-    records = store.load(PassageGraphRecord, content=list(text_ids))
-    here = {item.seq for item in store.select(ItemQuery(stream.id, seqs=[record.seq for record in records]))}
-    return {record.content: record for record in records if record.seq in here}
+def _read_batch(
+    stream: StreamState, batch: Sequence[Record], store: Reading
+) -> tuple[StreamsRead, Sequence[Record], dict[bytes, PassageGraphRecord]]:
+    """The passages of a batch that are still due, and the graphs of the same words elsewhere."""
+    left = store.select(ItemQuery(stream.id, seqs=[record.seq for record in batch], open=True, reviewed=True))
+    same = store.load(PassageGraphRecord, content=list(dict.fromkeys(_text_id(record.content) for record in left)))
+    here = {item.seq for item in store.select(ItemQuery(stream.id, seqs=[record.seq for record in same]))}
+    known = {record.content: record for record in same if record.seq in here}
+    return StreamsRead.of(store, [stream.scope]), left, known
 
 
 def _ask(llm: Llm, texts: Sequence[str]) -> tuple[dict[str, PassageGraph], tuple[str, ...]]:
@@ -164,7 +163,16 @@ def _ask(llm: Llm, texts: Sequence[str]) -> tuple[dict[str, PassageGraph], tuple
         if isinstance(error, _SPLITTABLE) and len(texts) > 1:
             return _ask_halves(llm, texts)
         if isinstance(error, _SPLITTABLE) and len(texts[0]) > _MIN_PASSAGE_CHARACTERS:
-            return _ask_in_parts(llm, texts[0])
+            # Out of the graphs of its halves is made that of one text; none if one of them cannot be read.
+            shown = texts[0][:_MAX_PASSAGE_CHARACTERS]
+            blank = shown.find(" ", len(shown) // 2)
+            middle = blank if blank > 0 else len(shown) // 2
+            halves = list(dict.fromkeys([shown[:middle], shown[middle:]]))
+            found, failed = _ask_halves(llm, halves)
+            if len(found) < len(halves):
+                return {}, failed
+            parts = zip(*(found[half] for half in halves), strict=True)
+            return {texts[0]: PassageGraph(*(tuple(dict.fromkeys(chain(*part))) for part in parts))}, failed
         return {}, (describe_failure("passages could not be read", error),)
     missing = len(texts) - len(graphs)
     failed = (f"{llm.name} gave nothing usable for {missing} of {len(texts)} passages",) if missing else ()
@@ -177,31 +185,19 @@ def _ask_halves(llm: Llm, texts: Sequence[str]) -> tuple[dict[str, PassageGraph]
     return first | last, first_failed + last_failed
 
 
-def _ask_in_parts(llm: Llm, text: str) -> tuple[dict[str, PassageGraph], tuple[str, ...]]:
-    """The graph of one text out of those of its halves; none if one of them cannot be read."""
-    shown = text[:_MAX_PASSAGE_CHARACTERS]
-    blank = shown.find(" ", len(shown) // 2)
-    middle = blank if blank > 0 else len(shown) // 2
-    halves = list(dict.fromkeys([shown[:middle], shown[middle:]]))
-    graphs, failed = _ask_halves(llm, halves)
-    if len(graphs) < len(halves):
-        return {}, failed
-    parts = zip(*(graphs[half] for half in halves), strict=True)
-    return {text: PassageGraph(*(tuple(dict.fromkeys(chain(*part))) for part in parts))}, failed
-
-
 def _save_graphs(
     store: Store,
     stream: StreamState,
     batch: Sequence[Record],
     data: Mapping[bytes, tuple[str, str]],
-    reading: Reading | None = None,
+    reading: StreamsRead | None = None,
 ) -> list[PassageGraphRecord] | None:
     """Save graphs for the records that are still there with the same words, and let the index know of it; None if
     something of a reading was forgotten."""
     if not data:
         return []
-    with store.writing():
+
+    def save(store: Writing) -> list[PassageGraphRecord] | None:
         if reading and reading.is_forgotten(store):
             return None
         stored = store.select(ItemQuery(seqs=[record.seq for record in batch]))
@@ -213,7 +209,9 @@ def _save_graphs(
             version = store.advance(stream.id).version
             store.save(graphs)
             store.update([record._replace(version=version) for record in there])
-    return graphs
+        return graphs
+
+    return store.write([stream.scope], save)
 
 
 def _text_id(text: str) -> bytes:
@@ -247,26 +245,18 @@ def parse_answer(answer: Any, texts: Sequence[str]) -> dict[int, PassageGraph]:
         raise LlmError('the answer must be {"passages": [...]}, with one entry for each passage')
     graphs: dict[int, PassageGraph] = {}
     for item in items:
-        graph = _parse_item(item)
-        if graph is not None and 1 <= int(item["number"]) <= len(texts):
-            place = int(item["number"]) - 1
+        given = item if isinstance(item, dict) and _NUMBER.fullmatch(str(item.get("number"))) else {}
+        names, triples = given.get("entities"), given.get("triples")
+        rows = (
+            [[one.get(field) for field in Triple._fields] for one in triples] if _are_all(triples, dict) else [[None]]
+        )
+        # Where any part of it is not in the form that was asked for, a passage stays due.
+        if _are_all(names, str) and all(_are_all(row, str) for row in rows) and 1 <= int(given["number"]) <= len(texts):
+            place, graph = int(given["number"]) - 1, PassageGraph(tuple(names), tuple(map(Triple._make, rows)))
             graphs.setdefault(place, _keep_what_is_named(graph, texts[place]))
     if not graphs:
         raise LlmError("each passage needs an object with its number, a list of entities and a list of triples")
     return graphs
-
-
-def _parse_item(item: Any) -> PassageGraph | None:
-    """The graph of one passage; None where any part of it is not in the form that was asked for."""
-    if not isinstance(item, dict) or not _NUMBER.fullmatch(str(item.get("number"))):
-        return None
-    names, triples = item.get("entities"), item.get("triples")
-    if not _are_all(names, str) or not _are_all(triples, dict):
-        return None
-    rows = [[triple.get(field) for field in Triple._fields] for triple in triples]
-    if not all(_are_all(row, str) for row in rows):
-        return None
-    return PassageGraph(tuple(names), tuple(map(Triple._make, rows)))
 
 
 def _are_all(values: Any, kind: type) -> TypeGuard[list[Any]]:
@@ -276,19 +266,15 @@ def _are_all(values: Any, kind: type) -> TypeGuard[list[Any]]:
 def _keep_what_is_named(graph: PassageGraph, text: str) -> PassageGraph:
     """The part of a graph whose names are in the text: an LLM's own knowledge, or its mistakes, are left out."""
     words = entity_key(text)
-    names = [name for name in map(_single_spaced, graph.entities) if _is_named(name, words)]
-    triples = [
+
+    def is_named(name: str) -> bool:
+        return len(name) <= _MAX_NAME_CHARACTERS and bool(entity_key(name)) and is_within(entity_key(name), words)
+
+    names = dict.fromkeys(filter(is_named, (" ".join(name.split()) for name in graph.entities)))
+    given = (Triple(*(" ".join(part.split()) for part in triple)) for triple in graph.triples)
+    triples = dict.fromkeys(
         triple
-        for triple in (Triple(*map(_single_spaced, triple)) for triple in graph.triples)
-        if _is_named(triple.subject, words) and _is_named(triple.object, words)
-        if 0 < len(triple.relation) <= _MAX_NAME_CHARACTERS
-    ]
-    return PassageGraph(tuple(dict.fromkeys(names))[:_MAX_NAMES], tuple(dict.fromkeys(triples))[:_MAX_TRIPLES])
-
-
-def _single_spaced(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _is_named(name: str, words: str) -> bool:
-    return len(name) <= _MAX_NAME_CHARACTERS and bool(entity_key(name)) and is_within(entity_key(name), words)
+        for triple in given
+        if is_named(triple.subject) and is_named(triple.object) and 0 < len(triple.relation) <= _MAX_NAME_CHARACTERS
+    )
+    return PassageGraph(tuple(names)[:_MAX_NAMES], tuple(triples)[:_MAX_TRIPLES])

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from itertools import chain, islice
 
 from eunoe.form.chunk import describe_failure
@@ -13,7 +14,7 @@ from eunoe.model.scope import Scope
 from eunoe.records.log import load_session
 from eunoe.records.streams import SettingsReader
 from eunoe.records.summaries import has_due_summary
-from eunoe.store.contract import Store, all_streams
+from eunoe.store.contract import Reading, Store, Writing
 from eunoe.store.schema import SummaryState
 
 _MAX_IDLE_SECONDS = 10_000_000_000.0
@@ -25,10 +26,13 @@ def form_idle_sessions(
 ) -> FormReport:
     """Form sessions idle for so many seconds with at least so many new messages, a few at a time."""
     before = utc_now() - timedelta(seconds=min(idle, _MAX_IDLE_SECONDS))
-    with store.reading():
+
+    def find(store: Reading) -> list[Scope]:
         found = store.idle_sessions(before, minimum, limit)
         streams = {stream.id: stream.scope for stream in store.streams(ids=[session.stream for session in found])}
-    sessions = [streams[session.stream] for session in found]
+        return [streams[session.stream] for session in found]
+
+    sessions = store.read((), find)
     with ThreadPoolExecutor(concurrency, thread_name_prefix="eunoe-idle") as pool:
         report = _total(pool.map(lambda scope: _form_session(store, former, scope, minimum), sessions))
         # To find what was left undone every stream is looked at: not while there is enough else to do.
@@ -48,23 +52,29 @@ def _form_session(store: Store, former: Former, scope: Scope, minimum: int) -> F
         report = former.form(scope, least=minimum, ignore_pause=False)
         if report == FormReport():
             # One that gives no job, since its streams are switched off, does not stand in the way of others.
-            with store.writing():
-                session = load_session(store, store.stream(scope))
-                if session:
-                    store.save([session._replace(active=utc_now())])
+            store.write([scope], partial(_touch, scope))
     except Exception as error:
         return FormReport(failed=(describe_failure(scope.text, error),))
     return report
 
 
+def _touch(scope: Scope, store: Writing) -> None:
+    session = load_session(store, store.stream(scope))
+    if session:
+        store.save([session._replace(active=utc_now())])
+
+
 def _find_due_summaries(store: Store, limit: int) -> list[Scope]:
     """Streams whose summary waits to be written anew, or has waited for long enough: whoever was to write it may have
     been stopped."""
-    with store.reading():
+
+    def find(store: Reading) -> list[Scope]:
         reader = SettingsReader(store)
         torn = [summary.stream for summary in store.load(SummaryState, rebuild=True)]
-        others = (stream for stream in all_streams(store) if stream.id not in torn)
+        others = (stream for stream in store.iterate_streams() if stream.id not in torn)
         due = (
             stream.scope for stream in chain(store.streams(ids=torn), others) if has_due_summary(store, reader, stream)
         )
         return list(islice(due, limit))
+
+    return store.read((), find)

@@ -36,12 +36,12 @@ from eunoe.records.versions import (
     split_rivals,
     stored_receipt,
 )
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Store, Writing
 from eunoe.store.schema import Absorption, StreamLink, StreamState
 from eunoe.text.normalize import normalize_name
 
 
-def keep_remainder(store: Store, stream: StreamState, id: str, vectors: VectorBatch, now: datetime) -> str:
+def keep_remainder(store: Writing, stream: StreamState, id: str, vectors: VectorBatch, now: datetime) -> str:
     """Keep what else a closed atom says, marked as what was true until then: "I live in Turin with my wife Eva" still
     tells of Eva after a move. It rests on the closed one and on the one in its place. Return its id, if any."""
     closed = find_by_id(store, stream.id, id)
@@ -81,7 +81,7 @@ class Resolver:
     """Writes the proposals of one stream, inside the step that finishes the job: each is seen beside what those before
     it wrote."""
 
-    store: Store
+    store: Writing
     conversation: StreamState
     stream: StreamState
     turns: Sequence[Turn]
@@ -273,17 +273,20 @@ def _find_people(proposal: Proposal, turns: Sequence[Turn], owner: str, is_share
 
 def review_atoms(store: Store, scope: Scope, ids: Sequence[str], keep: bool) -> list[Receipt]:
     """Keep atoms that wait, or let kept ones wait again; all of them or, on an error, none."""
-    with store.writing():
+
+    def review(store: Writing) -> list[Receipt]:
         now, receipts = utc_now(), []
         for id in ids:  # each is read when it is its turn: those before it may have closed it
             stream = find_owner(store, scope, id)
             record = find_record(store, stream, id)
             assert stream is not None
             receipts.append((keep_atom if keep else put_back)(store, stream, record, now))
-    return receipts
+        return receipts
+
+    return store.write([scope], review)
 
 
-def keep_atom(store: Store, stream: StreamState, record: Record, now: datetime) -> Receipt:
+def keep_atom(store: Writing, stream: StreamState, record: Record, now: datetime) -> Receipt:
     """Put an atom in review into force: it closes what it was to close, or is closed by what was said later."""
     _check_open_atom(record)
     if not record.in_review:
@@ -306,7 +309,7 @@ def keep_atom(store: Store, stream: StreamState, record: Record, now: datetime) 
     return Receipt("superseded", kept.id, not kept.pending, earlier[0].id) if earlier else stored_receipt(kept)
 
 
-def put_back(store: Store, stream: StreamState, record: Record, now: datetime) -> Receipt:
+def put_back(store: Writing, stream: StreamState, record: Record, now: datetime) -> Receipt:
     """Let an atom wait again. What it had closed is open again."""
     _check_open_atom(record)
     if record.in_review:

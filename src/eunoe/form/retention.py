@@ -24,7 +24,7 @@ from eunoe.records.atoms import archive
 from eunoe.records.counters import AccessLog
 from eunoe.records.revisions import unabsorbed
 from eunoe.records.streams import SettingsReader
-from eunoe.store.contract import ItemQuery, Store, all_items
+from eunoe.store.contract import ItemQuery, Reading, Store, Writing
 from eunoe.store.schema import AccessCount, StreamState
 
 _POLICY = ("max_age_days", "max_idle_days", "keep_best")
@@ -54,29 +54,30 @@ def apply_retention(
     """Archive what the policy does not keep; a dry run only tells."""
     Settings(owner=tuple(scope)).changed(**policy)  # refuses what is no policy, be there a stream or not
     access.save()
-    with store.reading():
-        report = _apply(store, scope, policy, dry_run=True)
+    report = store.read([scope], lambda store: _apply(store, scope, policy, None))
     if dry_run or not report.archived:
         return replace(report, dry_run=dry_run)
-    with store.writing():
-        return _apply(store, scope, policy, dry_run=False)
+    return store.write([scope], lambda store: _apply(store, scope, policy, store))
 
 
-def _apply(store: Store, scope: Scope, policy: Mapping[str, Any], dry_run: bool) -> RetentionReport:
+def _apply(store: Reading, scope: Scope, policy: Mapping[str, Any], writing: Writing | None) -> RetentionReport:
+    """What the policy does not keep; archived if there is something to write with."""
     streams = store.streams_within(scope) if scope.within else filter(None, [store.stream(scope)])
-    reports = [_apply_alone(store, stream, policy, dry_run) for stream in streams]
+    reports = [_apply_alone(store, stream, policy, writing) for stream in streams]
     archived = tuple(pair for report in reports for pair in report.archived)
-    return RetentionReport(archived, sum(report.kept for report in reports), dry_run)
+    return RetentionReport(archived, sum(report.kept for report in reports), writing is None)
 
 
-def _apply_alone(store: Store, stream: StreamState, policy: Mapping[str, Any], dry_run: bool) -> RetentionReport:
+def _apply_alone(
+    store: Reading, stream: StreamState, policy: Mapping[str, Any], writing: Writing | None
+) -> RetentionReport:
     own = SettingsReader(store).of(stream.scope)
     settings = own.settings if own else Settings(owner=tuple(stream.scope), consolidation_prompt="")
     settings = settings.changed(**policy)
     query = ItemQuery(stream.id, kinds=ATOM_KINDS, open=True, reviewed=True)
     if not has_policy(settings):
-        return RetentionReport(kept=store.count(query), dry_run=dry_run)
-    records, moment = list(all_items(store, query)), utc_now()
+        return RetentionReport(kept=store.count(query), dry_run=writing is None)
+    records, moment = list(store.iterate(query)), utc_now()
     # Observations that a summary is still to absorb stay. Where no summary is written, none wait.
     waiting = {each.seq for each in unabsorbed(store, stream.id)} if settings.consolidation_prompt else set[int]()
     candidates = [record for record in records if record.seq not in waiting]
@@ -89,10 +90,10 @@ def _apply_alone(store: Store, stream: StreamState, policy: Mapping[str, Any], d
     left = sorted((worth.worth, worth.record.seq) for worth in worths if worth.record.seq not in reasons)
     reasons |= {seq: f"worth less than the best {settings.keep_best}" for _, seq in left[: max(excess, 0)]}
     archived = [record for record in records if record.seq in reasons]
-    if archived and not dry_run:
-        archive(store, stream, archived, moment)
+    if archived and writing:
+        archive(writing, stream, archived, moment)
     pairs = tuple((record.id, reasons[record.seq]) for record in archived)
-    return RetentionReport(pairs, len(records) - len(archived), dry_run)
+    return RetentionReport(pairs, len(records) - len(archived), writing is None)
 
 
 def worth_of(record: Record, access: AccessCount | None, moment: datetime) -> AtomWorth:

@@ -20,7 +20,7 @@ from eunoe.index.stream import PIECE_CHARACTERS, TIMES, IndexEntry, StreamIndex
 from eunoe.index.tables import Floats
 from eunoe.model.result import PassageGraph
 from eunoe.model.scope import Scope
-from eunoe.store.contract import IndexRow, ItemQuery, Store, streams_of
+from eunoe.store.contract import IndexRow, ItemQuery, R, Reading, Store, streams_of
 from eunoe.store.schema import PassageGraphRecord, StreamState
 from eunoe.text.analyzer import clear_word_caches
 from eunoe.text.entities import EntityExtractor
@@ -99,14 +99,22 @@ class IndexCache:
     def streams(self) -> int:
         return len(self._slots)
 
-    @contextmanager
-    def borrow(self, scopes: Sequence[Scope], graph: bool = False, metadata: bool = False) -> Iterator[list[HeldIndex]]:
-        """Lend the indexes of these scopes as of now, with their graphs and metadata if asked for.
+    def read(
+        self,
+        scopes: Sequence[Scope],
+        step: Callable[[Reading, list[HeldIndex]], R],
+        *,
+        graph: bool = False,
+        metadata: bool = False,
+    ) -> R:
+        """Run a step that reads the store, with the indexes of these scopes as of the same moment, and with their
+        graphs and metadata if asked for.
 
         A scope that holds nothing is left out. One that means everything within has one index of it all.
         """
-        with self._store.reading(), ExitStack() as locks:
-            asked = {scope: streams for scope in scopes if (streams := streams_of(self._store, scope))}
+
+        def run(store: Reading) -> R:
+            asked = {scope: streams for scope in scopes if (streams := streams_of(store, scope))}
             # A stream that is alone has one index, however it is asked for.
             keys: dict[Scope, _Key] = {
                 scope: streams[0].id if len(streams) == 1 else scope.text for scope, streams in asked.items()
@@ -116,11 +124,15 @@ class IndexCache:
                 for key, slot in slots.items():
                     self._slots[key] = slot
                     self._slots.move_to_end(key)
-            for key in sorted(slots, key=str):  # one order for all, so that two borrowers cannot block each other
-                locks.enter_context(slots[key].lock)
-            for scope, streams in asked.items():
-                self._refresh(keys[scope], slots[keys[scope]], streams, graph, metadata)
-            yield [HeldIndex(scope, slots[key].index, slots[key].owners) for scope, key in keys.items()]
+            with ExitStack() as locks:
+                for key in sorted(slots, key=str):  # one order for all, so that two readers cannot block each other
+                    locks.enter_context(slots[key].lock)
+                for scope, streams in asked.items():
+                    self._refresh(store, keys[scope], slots[keys[scope]], streams, graph, metadata)
+                held = [HeldIndex(scope, slots[key].index, slots[key].owners) for scope, key in keys.items()]
+                return step(store, held)
+
+        return self._store.read(scopes, run)
 
     @property
     def has_unfinished(self) -> bool:
@@ -181,8 +193,7 @@ class IndexCache:
     def _finish_text(self, key: _Key, slot: _Slot, seq: int, may_go_on: Callable[[], bool]) -> bool:
         with slot.lock:
             index, language = slot.index, slot.index.language_of(seq)
-        with self._store.reading():
-            records = self._store.select(ItemQuery(seqs=[seq]))
+        records = self._store.read((), lambda store: store.select(ItemQuery(seqs=[seq])))
         text, counts = records[0].content if records else "", Counter[str]()
         for piece in pieces(text, PIECE_CHARACTERS):
             if not may_go_on():
@@ -199,12 +210,10 @@ class IndexCache:
 
     def rebuild(self, scopes: Sequence[Scope]) -> int:
         """Drop the indexes of these scopes and build them anew; return how many there are."""
-        with self._store.reading():
-            found = [stream for scope in scopes for stream in streams_of(self._store, scope)]
+        found = self._store.read(scopes, lambda store: [each for scope in scopes for each in streams_of(store, scope)])
         for stream in found:
             self.drop(stream.id)
-        with self.borrow(scopes) as held:
-            return len(held)
+        return self.read(scopes, lambda _, held: len(held))
 
     def drop(self, stream: int) -> None:
         """Drop the indexes that hold a stream's records."""
@@ -225,17 +234,20 @@ class IndexCache:
                 self._slots.setdefault(stream, _Slot())
                 slots = [(key, self._slots[key]) for key in self._keys_of(stream)]
             for key, slot in slots:
-                with self._store.reading(), slot.lock:
-                    states = self._store.streams(ids=[stream, *slot.owners])
-                    self._load(key, slot, states)
-                    if slot.index.version or slot.index.graph:
-                        self._apply_changes(slot, states)
-                        self._measure(key, slot)
-                        slot.unkept = None
-                    else:
-                        self.drop(stream)
+                self._store.read((), partial(self._take_out, stream, key, slot))
         self._next_keep = max(self._next_keep, time.monotonic() + _PAUSE_SECONDS)
         clear_word_caches()
+
+    def _take_out(self, stream: int, key: _Key, slot: _Slot, store: Reading) -> None:
+        with slot.lock:
+            states = store.streams(ids=[stream, *slot.owners])
+            self._load(store, key, slot, states)
+            if slot.index.version or slot.index.graph:
+                self._apply_changes(store, slot, states)
+                self._measure(key, slot)
+                slot.unkept = None
+            else:
+                self.drop(stream)
 
     def holds(self, stream: int, seqs: Sequence[int]) -> bool:
         """Whether a cached index still has one of these records of a stream."""
@@ -248,40 +260,42 @@ class IndexCache:
             for seq in seqs
         )
 
-    def _refresh(self, key: _Key, slot: _Slot, streams: Sequence[StreamState], graph: bool, metadata: bool) -> None:
+    def _refresh(
+        self, store: Reading, key: _Key, slot: _Slot, streams: Sequence[StreamState], graph: bool, metadata: bool
+    ) -> None:
         # A snapshot taken just before another thread's refresh may be older than the index: newer is fine.
-        self._load(key, slot, streams)
+        self._load(store, key, slot, streams)
         is_old = any(slot.versions.get(stream.id, 0) < stream.version for stream in streams)
         if is_old:
-            self._apply_changes(slot, streams)
+            self._apply_changes(store, slot, streams)
         lacks_graph = graph and slot.index.graph is None
         if lacks_graph:
-            rows = [row for stream in streams for row in self._store.index_rows(stream.id, 0, None)]
+            rows = [row for stream in streams for row in store.index_rows(stream.id, 0, None)]
             version = _whole_version(streams)
-            self._grow_graph(slot.index, EntityGraph(self._extractor), _entries(rows), version)
+            self._grow_graph(store, slot.index, EntityGraph(self._extractor), _entries(rows), version)
             slot.unkept = None
         lacks_metadata = metadata and slot.index.metadata is None
         if lacks_metadata:
             slot.index.metadata = {}
             for stream in streams:
-                self._read_metadata(slot.index, ItemQuery(stream.id, described=True, skip_damaged=True))
+                self._read_metadata(store, slot.index, ItemQuery(stream.id, described=True, skip_damaged=True))
         if is_old or lacks_graph or lacks_metadata:
             # What was read from a snapshot older than the index lacks the latest: the next one applies it again.
             slot.versions |= {each.id: min(slot.versions.get(each.id, 0), each.version) for each in streams}
             slot.index.version = min(slot.index.version, _whole_version(streams))
             self._measure(key, slot)
 
-    def _apply_changes(self, slot: _Slot, streams: Sequence[StreamState]) -> None:
-        name = self._store.get_value("model") or ""
-        model, dimensions = self._store.model(name) or (None, 0)
+    def _apply_changes(self, store: Reading, slot: _Slot, streams: Sequence[StreamState]) -> None:
+        name = store.get_value("model") or ""
+        model, dimensions = store.model(name) or (None, 0)
         is_used = slot.index.version or slot.index.graph is not None
         changed = [stream for stream in streams if slot.versions.get(stream.id, 0) < stream.version]
         known = [(each.id, slot.versions[each.id]) for each in changed if is_used and each.id in slot.versions]
-        removed = [seq for stream, version in known for seq in self._store.removed(stream, version)]
+        removed = [seq for stream, version in known for seq in store.removed(stream, version)]
         gaps = slot.index.rows - slot.index.count + len(removed)
         # A change of model raises the version of every stream, so that it is seen here.
         if is_used and (model != slot.model or gaps > max(_MIN_GAPS, slot.index.rows // 2)):
-            self._start_anew(slot)
+            self._start_anew(store, slot)
             changed = list(streams)
         elif removed:
             slot.index.remove(removed)
@@ -292,7 +306,7 @@ class IndexCache:
             clear_word_caches()
         entries, version = list[IndexEntry](), _whole_version(streams)
         for stream in changed:
-            rows = self._store.index_rows(stream.id, slot.versions.get(stream.id, 0), model)
+            rows = store.index_rows(stream.id, slot.versions.get(stream.id, 0), model)
             entries += _entries(rows, dimensions, stream.id if len(streams) > 1 else 0)
         slot.index.apply(entries, version=version)
         self._has_unfinished |= bool(slot.index.unfinished)
@@ -301,40 +315,47 @@ class IndexCache:
         slot.owners |= {stream.id: stream.scope for stream in changed}
         slot.unkept = None if slot.unkept is None else slot.unkept + len(entries)
         if slot.index.metadata is not None:
-            self._read_metadata(slot.index, ItemQuery(seqs=[entry.seq for entry in entries]))
+            self._read_metadata(store, slot.index, ItemQuery(seqs=[entry.seq for entry in entries]))
         if slot.index.graph is not None:
-            self._grow_graph(slot.index, slot.index.graph, entries, version)
+            self._grow_graph(store, slot.index, slot.index.graph, entries, version)
 
-    def _load(self, key: _Key, slot: _Slot, streams: Sequence[StreamState]) -> None:
+    def _load(self, store: Reading, key: _Key, slot: _Slot, streams: Sequence[StreamState]) -> None:
         """Begin with the kept index of a stream, where there is one."""
-        if slot.is_new and isinstance(key, int) and self._kept is not None and (kept := self._kept.load(streams[0])):
+        if (
+            slot.is_new
+            and isinstance(key, int)
+            and self._kept is not None
+            and (kept := self._kept.load(store, streams[0]))
+        ):
             slot.index, slot.model = kept
             slot.unkept = 0
             slot.versions, slot.owners = {key: slot.index.version}, {key: streams[0].scope}
         slot.is_new = False
 
-    def _start_anew(self, slot: _Slot) -> None:
+    def _start_anew(self, store: Reading, slot: _Slot) -> None:
         """Empty an index, but keep its graph without what is no longer in the store."""
         graph = slot.index.graph
         slot.index, slot.unkept = StreamIndex(), None
         if graph is not None and len(slot.versions) == 1:
             [stream] = slot.versions
-            graph.apply((), self._store.removed(stream, graph.version))
+            graph.apply((), store.removed(stream, graph.version))
             slot.index.graph = graph
         slot.versions.clear()
 
-    def _read_metadata(self, index: StreamIndex, query: ItemQuery) -> None:
+    def _read_metadata(self, store: Reading, index: StreamIndex, query: ItemQuery) -> None:
         assert index.metadata is not None
-        for record in self._store.select(query):
+        for record in store.select(query):
             if record.metadata:
                 index.metadata[record.seq] = record.metadata
             else:
                 index.metadata.pop(record.seq, None)
 
-    def _grow_graph(self, index: StreamIndex, graph: EntityGraph, entries: Sequence[IndexEntry], version: int) -> None:
+    def _grow_graph(
+        self, store: Reading, index: StreamIndex, graph: EntityGraph, entries: Sequence[IndexEntry], version: int
+    ) -> None:
         """Take entries into a graph. One that an extractor broke off is made anew next time."""
         index.graph = None
-        stored = self._store.load(PassageGraphRecord, seq=[entry.seq for entry in entries])
+        stored = store.load(PassageGraphRecord, seq=[entry.seq for entry in entries])
         passage_graphs = {record.seq: PassageGraph.of(record.data) for record in stored}
         texts = ((entry.seq, entry.text[:PIECE_CHARACTERS]) for entry in entries)
         graph.apply(texts, version=version, passage_graphs=passage_graphs)

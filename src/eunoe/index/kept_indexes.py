@@ -25,7 +25,7 @@ from eunoe.index.graph import EntityGraph
 from eunoe.index.stream import StreamIndex
 from eunoe.index.tables import Arrays, prefixed, unprefixed
 from eunoe.records.reading import CURSOR_KEY
-from eunoe.store.contract import RowMark, Store
+from eunoe.store.contract import Reading, RowMark, Store
 from eunoe.store.kept_files import ALIGNMENT, KeptFile, KeptFiles, Stamp
 from eunoe.store.schema import StreamState
 from eunoe.store.sqlite_files import STAMP_VALUE, file_id
@@ -58,45 +58,23 @@ class KeptIndexes:
         self._store = store
         self._files = files
 
-    def load(self, stream: StreamState) -> KeptIndex | None:
+    def load(self, store: Reading, stream: StreamState) -> KeptIndex | None:
         """Return the kept index of a stream, of its version or an earlier one; None where there is none to rely on."""
         try:
-            file = self._files.read(stream.id, self._key())
-            if file is None or not self._fits(file.stamp, stream):
+            file = self._files.read(stream.id, _key(store))
+            if file is None or not _fits(store, file.stamp, stream):
                 return None
             arrays = _read_arrays(file)
             version, model = file.stamp["version"], file.stamp["model"][1]
-            removed = self._store.removed(stream.id, version)
-            if not _is_of_rows(arrays["marks"], version, self._store.row_marks(stream.id, model), removed):
+            removed = store.removed(stream.id, version)
+            if not _is_of_rows(arrays["marks"], version, store.row_marks(stream.id, model), removed):
                 return None
-            if self._store.noticed(stream.id):
+            if store.noticed(stream.id):
                 return None
             return _parse_index(file.stamp, arrays)
         except (ValueError, KeyError, TypeError, IndexError, StoreError) as error:
             _log.warning("the kept index of %s cannot be used, and is made anew: %s", stream.scope, error)
             return None
-
-    def _fits(self, stamp: Stamp, stream: StreamState) -> bool:
-        known = stamp.get("version")
-        own = self._stamp(stream)
-        is_known = isinstance(known, int) and 0 < known <= stream.version and bool(own["store"])
-        return is_known and {**stamp, "version": 0, "arrays": 0} == {**own, "version": 0, "arrays": 0}
-
-    def _key(self) -> bytes:
-        """What the digests of files are made with; only who may read the store has it."""
-        return blake2b((self._store.get_value(CURSOR_KEY) or "").encode(), person=b"kept index").digest()
-
-    def _stamp(self, stream: StreamState) -> dict[str, Any]:
-        name = self._store.get_value("model") or ""
-        number, dimensions = self._store.model(name) or (None, 0)
-        return {
-            "reader": reader_digest(),
-            "store": file_id(self._store.get_value(STAMP_VALUE)),
-            "stream": stream.id,
-            "scope": stream.scope.text,
-            "version": stream.version,
-            "model": [name, number, dimensions],
-        }
 
     def save(self, stream: int, lend: Lender) -> bool:
         """Keep the index of a stream, if it is of the stream's version; return whether it is kept.
@@ -115,20 +93,48 @@ class KeptIndexes:
             return False
 
     def _copy(self, stream: int, lend: Lender) -> tuple[Stamp, list[bytes], bytes] | None:
-        with self._store.reading(), lend() as (index, model):
-            state = next(iter(self._store.streams(ids=[stream])), None)
-            if state is None or index.version != state.version or index.unfinished:
-                return None
-            stamp = self._stamp(state)
-            if [index.model, model] != stamp["model"][:2]:
-                return None
-            rows = self._store.row_marks(stream, model)
-            if len(rows) != index.count or self._store.lost_vectors or self._store.noticed(stream):
-                return None  # something is damaged, and an index that is made anew may hold more
-            arrays = prefixed("index", index.state()) | {"marks": _mark_array(rows)}
-            if index.graph is not None:
-                arrays |= prefixed("graph", index.graph.state())
-            return (*_format_arrays(stamp, arrays), self._key()) if stamp["store"] else None
+        def copy(store: Reading) -> tuple[Stamp, list[bytes], bytes] | None:
+            state = next(iter(store.streams(ids=[stream])), None)
+            with lend() as (index, model):
+                if state is None or index.version != state.version or index.unfinished:
+                    return None
+                stamp = _stamp(store, state)
+                if [index.model, model] != stamp["model"][:2]:
+                    return None
+                rows = store.row_marks(stream, model)
+                if len(rows) != index.count or self._store.lost_vectors or store.noticed(stream):
+                    return None  # something is damaged, and an index that is made anew may hold more
+                arrays = prefixed("index", index.state()) | {"marks": _mark_array(rows)}
+                if index.graph is not None:
+                    arrays |= prefixed("graph", index.graph.state())
+            return (*_format_arrays(stamp, arrays), _key(store)) if stamp["store"] else None
+
+        return self._store.read((), copy)
+
+
+def _fits(store: Reading, stamp: Stamp, stream: StreamState) -> bool:
+    known = stamp.get("version")
+    own = _stamp(store, stream)
+    is_known = isinstance(known, int) and 0 < known <= stream.version and bool(own["store"])
+    return is_known and {**stamp, "version": 0, "arrays": 0} == {**own, "version": 0, "arrays": 0}
+
+
+def _key(store: Reading) -> bytes:
+    """What the digests of files are made with; only who may read the store has it."""
+    return blake2b((store.get_value(CURSOR_KEY) or "").encode(), person=b"kept index").digest()
+
+
+def _stamp(store: Reading, stream: StreamState) -> dict[str, Any]:
+    name = store.get_value("model") or ""
+    number, dimensions = store.model(name) or (None, 0)
+    return {
+        "reader": reader_digest(),
+        "store": file_id(store.get_value(STAMP_VALUE)),
+        "stream": stream.id,
+        "scope": stream.scope.text,
+        "version": stream.version,
+        "model": [name, number, dimensions],
+    }
 
 
 def _parse_index(stamp: Stamp, arrays: Arrays) -> KeptIndex:

@@ -26,7 +26,7 @@ from eunoe.records.jobs import messages_before
 from eunoe.records.log import load_session
 from eunoe.records.streams import CONVERSATION_KEYS, SettingsReader
 from eunoe.records.versions import find_by_id
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading, Writing
 from eunoe.store.schema import Job, Lease, StreamLink, StreamState
 from eunoe.text.normalize import fold
 from eunoe.work import leases
@@ -49,34 +49,35 @@ class _Message(NamedTuple):
     """None if nothing is learned from it."""
 
 
-def add_correction(
+def corrections_add(
     engine: Engine, scope: Scope, id: str, verdict: Verdict, sentence: str, bounds: Bounds
 ) -> Correction:
     """Keep a correction, and do at once what it says."""
     task = _Task(engine, scope, id, verdict, sentence, bounds)
     store, now = engine.store, utc_now()
-    with store.reading():
-        record, messages = task.read()
+    record, messages = store.read([scope], task.read)
     examples = task.make_examples(record, messages)
-    with store.writing():
-        record, messages = task.read()  # anew: it may have been forgotten meanwhile
-        stream = store.create_stream(task.find_owner(record, messages))
+
+    def keep(store: Writing) -> tuple[Correction, list[_Message], list[tuple[StreamState, Job]], list[str]]:
+        record, messages = task.read(store)  # anew: it may have been forgotten meanwhile
+        stream = store.create_stream(task.find_owner(store, record, messages))
         kept = save_correction(store, stream, examples, _supports(scope, record, messages, stream.scope), now)
-        jobs, changed = task.act(record, messages, examples, stream, now)
+        return as_correction(kept, stream.scope), messages, *task.act(store, record, messages, examples, stream, now)
+
+    kept, messages, jobs, changed = store.write([scope], keep)
     for source, job in jobs:
         changed += [atom for report in engine.former.form_job(source, job, bounds) for atom in report.stored]
     if jobs:
-        _keep_waiting(store, messages, examples)
+        store.write([scope], lambda store: _keep_waiting(store, messages, examples))
     engine.pending.note_write()
-    return as_correction(kept, stream.scope, dict.fromkeys(changed))
+    return replace(kept, changed=tuple(dict.fromkeys(changed)))
 
 
-def _keep_waiting(store: Store, messages: Sequence[_Message], examples: Sequence[CorrectedSentence]) -> None:
+def _keep_waiting(store: Writing, messages: Sequence[_Message], examples: Sequence[CorrectedSentence]) -> None:
     """Put into force what waits for review: who corrects it has looked at it."""
-    with store.writing():
-        for stream, atom in dict(_formed_atoms(store, messages, examples)).values():
-            if atom.in_review:
-                keep_atom(store, stream, atom, utc_now())
+    for stream, atom in dict(_formed_atoms(store, messages, examples)).values():
+        if atom.in_review:
+            keep_atom(store, stream, atom, utc_now())
 
 
 class _Task(NamedTuple):
@@ -89,9 +90,8 @@ class _Task(NamedTuple):
     sentence: str
     bounds: Bounds
 
-    def read(self) -> tuple[Record, list[_Message]]:
+    def read(self, store: Reading) -> tuple[Record, list[_Message]]:
         """What is corrected, and the messages that hold its words."""
-        store = self.engine.store
         stream = store.stream(self.scope)
         record = find_record(store, stream, self.id)
         if record.label == CORRECTION or stream is None:
@@ -123,8 +123,8 @@ class _Task(NamedTuple):
     def _read_sentences(self, reader: TurnReader, message: _Message) -> Sequence[Sentence]:
         if message.turn is None:
             return ()
-        with self.engine.store.reading():
-            earlier = messages_before(self.engine.store, _job_of(message), 1)
+        job = _job_of(message)
+        earlier = self.engine.store.read([message.stream.scope], lambda store: messages_before(store, job, 1))
         return reader.read([message.turn], read_turns(earlier, message.stream.scope))[0].sentences
 
     def _choose(self, record: Record, found: Sequence[Sentence], messages: Sequence[_Message]) -> list[str]:
@@ -141,14 +141,14 @@ class _Task(NamedTuple):
         ranked = sorted(found, key=lambda each: -each.worth)
         return _plain([each.text for each in ranked if each.worth >= MIN_WORTH] or [ranked[0].text])
 
-    def find_owner(self, record: Record, messages: Sequence[_Message]) -> Scope:
+    def find_owner(self, store: Reading, record: Record, messages: Sequence[_Message]) -> Scope:
         """The stream that it counts in: a memory's own; of a conversation, that of the user who spoke if there is one
         within the bounds."""
         if record.kind != "message" and self.scope.pairs.keys().isdisjoint(CONVERSATION_KEYS):
             return self.scope
         for message in messages:
             user = message.turn.user if message.turn else ""
-            targets = SettingsReader(self.engine.store).targets(message.stream.scope, [user] if user else ())
+            targets = SettingsReader(store).targets(message.stream.scope, [user] if user else ())
             own = [each.scope for each in targets if user and each.user == user and self.bounds.covers(each.scope)]
             if own:
                 return own[0]
@@ -156,6 +156,7 @@ class _Task(NamedTuple):
 
     def act(
         self,
+        store: Writing,
         record: Record,
         messages: Sequence[_Message],
         examples: Sequence[CorrectedSentence],
@@ -163,7 +164,7 @@ class _Task(NamedTuple):
         now: datetime,
     ) -> tuple[list[tuple[StreamState, Job]], list[str]]:
         """Change what was learned; return jobs for what is still to be learned, and the ids of what was changed."""
-        store, own = self.engine.store, self.engine.store.create_stream(self.scope)
+        own = store.create_stream(self.scope)
         atoms = dict(_formed_atoms(store, messages, examples))
         if record.kind != "message":
             self._check(record)
@@ -178,7 +179,7 @@ class _Task(NamedTuple):
             ]
         has_learned = any(stream.id == owner.id for stream, _ in atoms.values())
         if self.verdict == "drop" or record.kind != "message" or has_learned:
-            return [], [id for stream, atom in atoms.values() for id in self._change(stream, atom, now)]
+            return [], [id for stream, atom in atoms.values() for id in self._change(store, stream, atom, now)]
         # The stream that it counts in has not learned it: it is learned anew, and what others hold is merged with it.
         stale = list(atoms.values()) if self.verdict != "keep" else []
         changed = [id for stream, atom in stale for id in _archive(store, stream, atom, now)]
@@ -190,8 +191,7 @@ class _Task(NamedTuple):
         if record.pinned and self.verdict == "drop":
             raise ConflictError(f"{record.id} is pinned: take the pin off first")
 
-    def _change(self, stream: StreamState, atom: Record, now: datetime) -> Iterator[str]:
-        store = self.engine.store
+    def _change(self, store: Writing, stream: StreamState, atom: Record, now: datetime) -> Iterator[str]:
         if atom.retired is not None:
             return
         if self.verdict == "drop":
@@ -206,7 +206,7 @@ class _Task(NamedTuple):
             yield from (atom.id, supersede(store, stream, atom, _relabel(item, self.verdict), VectorBatch(), now).id)
 
 
-def _archive(store: Store, stream: StreamState, atom: Record, now: datetime) -> Iterator[str]:
+def _archive(store: Writing, stream: StreamState, atom: Record, now: datetime) -> Iterator[str]:
     """Archive an atom that is not pinned."""
     if not atom.pinned:
         archive(store, stream, [atom], now)
@@ -217,7 +217,7 @@ def _relabel(atom: Atom, label: str) -> Atom:
     return replace(atom, label=label, valid_from=None, valid_to=None)
 
 
-def _keep(store: Store, stream: StreamState, record: Record, now: datetime) -> list[str]:
+def _keep(store: Writing, stream: StreamState, record: Record, now: datetime) -> list[str]:
     """Bring a memory back that was archived, or put one into force that waits for review."""
     if record.retired is not None:
         return [record.id] if unarchive(store, stream, record.id).outcome == "stored" else []
@@ -227,7 +227,7 @@ def _keep(store: Store, stream: StreamState, record: Record, now: datetime) -> l
     return []
 
 
-def _bring_back(store: Store, stream: StreamState, atom: Record) -> list[str]:
+def _bring_back(store: Writing, stream: StreamState, atom: Record) -> list[str]:
     """Bring back what was archived with another memory, unless something has taken its place since."""
     try:
         return [atom.id] if unarchive(store, stream, atom.id).outcome == "stored" else []
@@ -240,7 +240,7 @@ def _read_message(stream: StreamState, record: Record) -> _Message:
     return _Message(stream, record, turns[0] if turns else None)
 
 
-def _find_message(store: Store, scope: Scope, id: str) -> Iterator[_Message]:
+def _find_message(store: Reading, scope: Scope, id: str) -> Iterator[_Message]:
     stream = store.stream(scope)
     record = find_by_id(store, stream.id, id) if stream else None
     if stream and record and record.kind == "message":
@@ -251,7 +251,7 @@ def _job_of(message: _Message) -> Job:
     return Job(message.stream.id, message.record.seq - 1, message.record.seq)
 
 
-def _lease_again(store: Store, message: _Message) -> Job | None:
+def _lease_again(store: Writing, message: _Message) -> Job | None:
     """A job of our own for a message that was formed before; None if it still waits to be formed."""
     session, job = load_session(store, message.stream), _job_of(message)
     waits = any(each.start < message.record.seq <= each.stop for each in store.load(Job, stream=message.stream.id))
@@ -263,7 +263,7 @@ def _lease_again(store: Store, message: _Message) -> Job | None:
 
 
 def _formed_atoms(
-    store: Store,
+    store: Reading,
     messages: Sequence[_Message],
     examples: Sequence[CorrectedSentence],
     retired: datetime | None = None,

@@ -1,9 +1,10 @@
 """Preview: what would be learned from messages, formed in a store of its own that is gone afterwards."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from eunoe.engine import Engine
 from eunoe.form.chunk import Extraction
@@ -21,7 +22,7 @@ from eunoe.records.identity import tombstone_identities
 from eunoe.records.jobs import job_messages
 from eunoe.records.log import load_session, log_after
 from eunoe.records.streams import changed_presets, incognito_places, load_presets, save_preset
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading, Writing
 from eunoe.store.schema import Job, SettingsRecord
 from eunoe.store.temporary import TemporaryStore
 
@@ -74,18 +75,20 @@ def preview(engine: Engine, scope: Scope, messages: Sequence[Message] | None, bo
     Without messages, from those of the conversation that are still to be formed.
     """
     store = engine.store
-    with store.reading():
+
+    def find(store: Reading) -> tuple[Sequence[Message], Set[int]]:
         said = _waiting_messages(store, scope) if messages is None else messages
-        hidden = incognito_places(store, scope, said)
+        return said, incognito_places(store, scope, said)
+
+    said, hidden = store.read([scope], find)
     shown = [message for place, message in enumerate(said) if place not in hidden]
     trial = _Trial(engine.models, bounds)
     with _engine_apart(engine) as apart:
         apart.former.watch = trial.note
         ids = [receipt.id for receipt in apart.observe(scope, shown)]
         report, targets = apart.former.form(scope, 1, True, bounds), apart.former.find_targets(scope)
-        atoms = [atom for atom in _all_atoms(apart.store) if atom.scope and bounds.covers(atom.scope)]
-    with store.reading():
-        news = tuple(atom for atom in atoms if _is_news(store, atom))
+        atoms = [atom for atom in apart.store.read((), _all_atoms) if atom.scope and bounds.covers(atom.scope)]
+    news = store.read([scope], lambda store: tuple(atom for atom in atoms if _is_news(store, atom)))
     unread = _NO_STREAM if not targets else "" if report.failed else _NO_WORDS
     return Preview(
         news,
@@ -150,7 +153,7 @@ class _Trial:
         return explain_passed_over(self._readings[id]) if is_explained else _LLM if id in self._read else ""
 
 
-def _waiting_messages(store: Store, scope: Scope) -> list[Message]:
+def _waiting_messages(store: Reading, scope: Scope) -> list[Message]:
     """The messages of a conversation that no memories were formed from yet."""
     stream = store.stream(scope)
     if stream is None:
@@ -174,34 +177,44 @@ def _engine_apart(engine: Engine) -> Iterator[Engine]:
     try:
         apart.models = engine.models
         apart.corrections = engine.corrections  # those of the store itself
-        with engine.store.reading(), apart.store.writing():
-            _copy_settings(engine.store, apart.store)
+        apart.store.write((), partial(_copy_settings, engine.store.read((), _read_settings)))
         yield apart
     finally:
         apart.close()
 
 
-def _copy_settings(source: Store, target: Store) -> None:
-    changes = changed_presets(source)
-    for name in load_presets(source):
-        save_preset(target, name, "", {**changes.get(name, {}), **_NO_SUMMARY})
-    records = {record.stream: record for record in source.load(SettingsRecord)}
-    for stream in source.streams(ids=list(records)) if records else ():
-        own = records[stream.id]
-        copy = target.create_stream(stream.scope)
-        target.save([own._replace(stream=copy.id, changes={**own.changes, **_NO_SUMMARY})])
+class _AllSettings(NamedTuple):
+    """All presets with their changes, and the settings of streams by scope."""
+
+    presets: Mapping[str, Mapping[str, Any]]
+    streams: Mapping[Scope, SettingsRecord]
 
 
-def _all_atoms(store: Store) -> Iterator[Atom]:
-    with store.reading():
-        records = store.select(ItemQuery(kinds=ATOM_KINDS, open=True))
-        scopes = {stream.id: stream.scope for stream in store.streams(ids=list({each.stream for each in records}))}
-    for record in records:
-        if isinstance(item := record.item(scopes[record.stream]), Atom):
-            yield item
+def _read_settings(store: Reading) -> _AllSettings:
+    changes = changed_presets(store)
+    records = {record.stream: record for record in store.load(SettingsRecord)}
+    streams = store.streams(ids=list(records)) if records else []
+    return _AllSettings(
+        {name: changes.get(name, {}) for name in load_presets(store)},
+        {stream.scope: records[stream.id] for stream in streams},
+    )
 
 
-def _is_news(store: Store, atom: Atom) -> bool:
+def _copy_settings(settings: _AllSettings, store: Writing) -> None:
+    for name, changes in settings.presets.items():
+        save_preset(store, name, "", {**changes, **_NO_SUMMARY})
+    for scope, own in settings.streams.items():
+        copy = store.create_stream(scope)
+        store.save([own._replace(stream=copy.id, changes={**own.changes, **_NO_SUMMARY})])
+
+
+def _all_atoms(store: Reading) -> list[Atom]:
+    records = store.select(ItemQuery(kinds=ATOM_KINDS, open=True))
+    scopes = {stream.id: stream.scope for stream in store.streams(ids=list({each.stream for each in records}))}
+    return [item for record in records if isinstance(item := record.item(scopes[record.stream]), Atom)]
+
+
+def _is_news(store: Reading, atom: Atom) -> bool:
     """Whether its stream neither knows the same words nor forgot them on purpose."""
     stream = store.stream(atom.scope) if atom.scope else None
     if stream is None:

@@ -11,7 +11,7 @@ from eunoe.model.scope import Scope
 from eunoe.model.stream import Target
 from eunoe.records.log import load_session
 from eunoe.records.streams import LAYERS, SettingsReader, is_incognito
-from eunoe.store.contract import Store
+from eunoe.store.contract import Reading, Store
 from eunoe.store.schema import StreamLink, StreamState
 
 MAX_EARLIER_SESSIONS: Final = 20
@@ -70,7 +70,8 @@ class Audience:
 
 def find_audience(store: Store, scope: Scope, users: Iterable[str], bounds: Bounds) -> Audience:
     """Find out who is present and what they may see within the bounds, all from one moment."""
-    with store.reading():
+
+    def find(store: Reading) -> Audience:
         stream = store.stream(scope)
         named = tuple(users)
         present = _present_users(store, scope, stream, named)
@@ -92,6 +93,8 @@ def find_audience(store: Store, scope: Scope, users: Iterable[str], bounds: Boun
             private=private,
         )
 
+    return store.read([scope], find)
+
 
 def layer_of(target: Target, conversation: Scope) -> MemoryType:
     """Which type of memory a stream is for a conversation."""
@@ -102,7 +105,7 @@ def layer_of(target: Target, conversation: Scope) -> MemoryType:
     return "user" if "user" in target.scope.pairs else "collective"
 
 
-def _present_users(store: Store, scope: Scope, stream: StreamState | None, users: Iterable[str]) -> tuple[str, ...]:
+def _present_users(store: Reading, scope: Scope, stream: StreamState | None, users: Iterable[str]) -> tuple[str, ...]:
     """Everyone who takes part: named by the conversation, by the caller, or by a message of the log; also of the log
     of the same session that is kept under no user."""
     shared = None
@@ -118,25 +121,22 @@ def is_conversation(scope: Scope) -> bool:
     return "session" in scope.pairs or "thread" in scope.pairs
 
 
-def _earlier_sessions(store: Store, conversation: Scope, shown: Sequence[Target], bounds: Bounds) -> tuple[Scope, ...]:
+def _earlier_sessions(
+    store: Reading, conversation: Scope, shown: Sequence[Target], bounds: Bounds
+) -> tuple[Scope, ...]:
+    """Sessions that a user had alone, with the same agent, in the same tenant or project; the latest first."""
+
+    def outer_keys(scope: Scope) -> dict[str, str]:
+        return {key: value for key, value in scope.pairs.items() if key == "agent" or key not in LAYERS}
+
     earlier: list[Scope] = []
     for target in (target for target in shown if target.user):
         stream = store.stream(target.scope)
         links = store.load(StreamLink, stream=stream.id) if stream else []
         linked = store.streams(ids=[link.source for link in links]) if links else []
         for source in sorted(filter(lambda each: bounds.covers(each.scope), linked), key=lambda each: -each.id):
-            if len(earlier) < MAX_EARLIER_SESSIONS and _is_earlier(store, source, conversation, target.user):
-                earlier.append(source.scope)
+            scope = source.scope
+            is_like = scope != conversation and is_conversation(scope) and outer_keys(scope) == outer_keys(conversation)
+            if len(earlier) < MAX_EARLIER_SESSIONS and is_like:
+                earlier += [scope] if _present_users(store, scope, source, ()) == (target.user,) else []
     return tuple(dict.fromkeys(earlier))
-
-
-def _is_earlier(store: Store, stream: StreamState, conversation: Scope, user: str) -> bool:
-    """A session that this user had alone, with the same agent, in the same tenant or project."""
-    scope = stream.scope
-    if scope == conversation or not is_conversation(scope) or _outer_keys(scope) != _outer_keys(conversation):
-        return False
-    return _present_users(store, scope, stream, ()) == (user,)
-
-
-def _outer_keys(scope: Scope) -> dict[str, str]:
-    return {key: value for key, value in scope.pairs.items() if key == "agent" or key not in LAYERS}

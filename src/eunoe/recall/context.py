@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from eunoe.errors import InputError
 from eunoe.llm.models import Models, asking_for
 from eunoe.model.arguments import MEMORY_TYPES, MemoryType, check_choices, check_count, check_flag, check_names, utc_now
-from eunoe.model.atom import NO_BOUNDS, Bounds
+from eunoe.model.atom import NO_BOUNDS, Bounds, Record
 from eunoe.model.result import Context, Hit
 from eunoe.model.scope import Scope
 from eunoe.model.turn import Turn, read_turns
@@ -40,7 +40,7 @@ from eunoe.records.counters import AccessLog
 from eunoe.records.log import load_session
 from eunoe.records.reading import near_scope_notes
 from eunoe.records.streams import stream_notes
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading, Store
 from eunoe.store.schema import StreamState
 from eunoe.text.sentences import text_width, token_count
 
@@ -130,8 +130,7 @@ class ContextBuilder:
         )
 
     def _damage_notes(self, audience: Audience) -> tuple[str, ...]:
-        with self._store.reading():
-            return stream_notes(self._store, audience.streams)
+        return self._store.read((), lambda store: stream_notes(store, audience.streams))
 
     def _static(self, request: ContextRequest, audience: Audience, looks_up: bool) -> StaticContext:
         style, budget = STYLES[request.format], request.static_budget(looks_up)
@@ -149,8 +148,7 @@ class ContextBuilder:
         session = audience.scope.pairs.get("session", "")
         limit = _HISTORY_MESSAGES + _KEPT_MESSAGES
         query = ItemQuery(audience.stream.id, session=session, open=True, order="position", limit=limit)
-        with self._store.reading():
-            records = self._store.select(query)
+        records = self._store.read([audience.scope], lambda store: store.select(query))
         before = [record for record in records if not is_message_itself(record, request, audience)]
         return read_turns(reversed(before[:_HISTORY_MESSAGES]), audience.scope)
 
@@ -158,10 +156,14 @@ class ContextBuilder:
         """What the fast model would look up; nothing if there is no such model, or nothing to be found."""
         if (llm := self._models.fast) is None:
             return ""
-        with self._store.reading():
-            streams = filter(None, map(self._store.stream, audience.searched_in(MEMORY_TYPES)))
+        scopes = audience.searched_in(MEMORY_TYPES)
+
+        def find(store: Reading) -> list[Record]:
+            streams = filter(None, map(store.stream, scopes))
             queries = (ItemQuery(stream.id, open=True, reviewed=True, limit=2) for stream in streams)
-            records = [record for query in queries for record in self._store.select(query)]
+            return [record for query in queries for record in store.select(query)]
+
+        records = self._store.read(scopes, find)
         if all(is_message_itself(record, request, audience) for record in records):
             return ""
         with asking_for(request.scope):
@@ -187,10 +189,10 @@ def empty_context_notes(
 ) -> tuple[str, ...]:
     """Why a context is empty: what was not there, waits, or was left out. It never is without a reason."""
 
-    def holds_items(stream: StreamState | None) -> bool:
-        return stream is not None and bool(store.select(ItemQuery(stream.id, open=True, limit=1)))
+    def find(store: Reading) -> tuple[str, ...]:
+        def holds_items(stream: StreamState | None) -> bool:
+            return stream is not None and bool(store.select(ItemQuery(stream.id, open=True, limit=1)))
 
-    with store.reading():
         searched = [request.scope, *audience.searched_in(MEMORY_TYPES), *(target.scope for target in audience.targets)]
         shown = [scope for scope in dict.fromkeys(searched) if scope not in audience.private]
         streams = [stream for stream in map(store.stream, shown) if stream and holds_items(stream)]
@@ -208,7 +210,9 @@ def empty_context_notes(
                 notes.append("nothing that may be shown here bears on the message, or it stands in the latest messages")
         elif not notes:
             notes.append(f"nothing is stored in {request.scope} yet")
-    return tuple(notes)
+        return tuple(notes)
+
+    return store.read((), find)
 
 
 @dataclass(frozen=True, slots=True)

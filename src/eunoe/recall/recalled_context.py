@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from eunoe.errors import EunoeError
-from eunoe.index.cache import IndexCache
+from eunoe.index.cache import HeldIndex, IndexCache
 from eunoe.model.arguments import MEMORY_TYPES
 from eunoe.model.atom import Record, SourcePlace, source_place
 from eunoe.model.result import Hit
@@ -29,7 +29,7 @@ from eunoe.recall.rendering import GAP, STYLES, Fragment, Note, Sentences, Style
 from eunoe.recall.request import DEFAULT_LIMIT, ContextRequest, Filter, RecallRequest
 from eunoe.recall.search import Searcher, SearchResult, find_quoted, messages_by_place, shift
 from eunoe.recall.static_context import StaticContext, note_of
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading
 from eunoe.text import analyzer
 from eunoe.text.analyzer import text_terms
 from eunoe.text.languages import STOP_WORDS, detect_language, stop_words
@@ -43,212 +43,6 @@ from eunoe.text.sentences import (
     text_width,
     word_count,
 )
-
-_QUESTION_ENDS: Final = ("?", "？", "؟")  # noqa: RUF001
-_QUESTION_WORDS: Final = frozenset(
-    (Path(__file__).parent / "words" / "question_words.txt").read_text("utf-8").casefold().split()
-)
-_CLAUSE: Final = re.compile(r"[,;:–—]\s")
-_STATEMENT_END: Final = re.compile(r"(?:[!…。！]|\w{4}\.)\s")  # noqa: RUF001
-"""Most messages that end in a question say something before it, which is quicker to see than to split."""
-_WORD: Final = re.compile(r"[^\W_]+")
-_MAX_CALL_WORDS: Final = 2
-"""So many words before a comma are a greeting or a name; more say something."""
-_WORDS_BEFORE: Final = 5
-"""How far into a question its question word may stand: "Do you still know where I live?"."""
-_MAX_QUESTION_CHARACTERS: Final = 300
-_SAME_SHARE: Final = 0.9
-"""A message of whose words an atom has this share says no more than the atom."""
-_MAX_SUPERSEDED: Final = 200
-"""The latest superseded atoms of a stream that are looked at: older ones are seldom said again."""
-_STOP_WORDS: Final = frozenset[str]().union(*STOP_WORDS.values())
-
-
-def is_old_question(record: Record, asked: frozenset[str]) -> bool:
-    """Whether a user's message only asks, and tells nothing that is not asked again; `asked` are terms of what is."""
-    text = record.text
-    if record.kind != "message" or record.role.lower() not in USER_ROLES or len(text) > _MAX_QUESTION_CHARACTERS:
-        return False
-    if not text.rstrip(" \"'”’»)").endswith(_QUESTION_ENDS) or _STATEMENT_END.search(text):
-        return False
-    for sentence in split_sentences(text):
-        *before, last = [_WORD.findall(clause.casefold()) for clause in _CLAUSE.split(sentence)]
-        asks = sentence.rstrip(" \"'”’»)").endswith(_QUESTION_ENDS)
-        if not asks or any(len(words) > _MAX_CALL_WORDS for words in before):
-            return False
-        if _QUESTION_WORDS.isdisjoint(last[:_WORDS_BEFORE]) and not content_terms(sentence) <= asked:
-            return False
-    return True
-
-
-def content_terms(text: str) -> frozenset[str]:
-    """The stems of the words of a text that name something."""
-    words = [token.strip(".,;:!?\"'’“”()[]…") for token in text.split()]
-    telling = [word for word in words if word and word.casefold().replace("’", "'") not in _STOP_WORDS]
-    return frozenset(term for terms in analyzer.terms_of_each(telling) for term in terms)
-
-
-def says_no_more(message: str, atoms: Iterable[str]) -> bool:
-    """Whether atoms tell nearly everything that a message says."""
-    said = content_terms(message)
-    known = frozenset[str]().union(*map(content_terms, atoms))
-    return len(said & known) >= _SAME_SHARE * len(said)
-
-
-class SupersededAtom(NamedTuple):
-    """An atom in whose place another is true, and since when."""
-
-    text: str
-    until: datetime
-
-    @property
-    def words(self) -> str:
-        """Without the speaker's name."""
-        return self.text.partition(": ")[2] or self.text
-
-    @property
-    def mark(self) -> str:
-        return f" (until {self.until:%Y-%m-%d})"
-
-
-class Superseded(NamedTuple):
-    """What was superseded, by the messages it rests on."""
-
-    by_place: Mapping[SourcePlace, Sequence[SupersededAtom]]
-
-    def atoms_of(self, place: SourcePlace, now: datetime) -> tuple[SupersededAtom, ...]:
-        return tuple(atom for atom in self.by_place.get(place, ()) if atom.until <= now)
-
-    def end_of(self, place: SourcePlace, text: str, now: datetime) -> datetime | None:
-        """Since when what a message says is not true any more; None if it still is, or says more than that."""
-        atoms = self.atoms_of(place, now)
-        is_over = atoms and says_no_more(text, [atom.text for atom in atoms])
-        return max(atom.until for atom in atoms) if is_over else None
-
-
-def find_superseded(store: Store, indexes: IndexCache, scopes: Sequence[Scope]) -> Superseded:
-    """The atoms of these scopes that were superseded, the latest of each."""
-    by_place: dict[SourcePlace, list[SupersededAtom]] = {}
-    with indexes.borrow(scopes) as held:
-        for each in held:
-            rows = np.flatnonzero(~np.isnan(each.index.columns["retired"]))[-_MAX_SUPERSEDED:]
-            seqs = [each.index.seqs[row] for row in rows.tolist()]
-            for record in store.select(ItemQuery(seqs=seqs, skip_damaged=True)) if seqs else ():
-                if record.superseded_by and record.retired:
-                    atom = SupersededAtom(record.text, record.valid_to or record.retired)
-                    for name in record.sources:
-                        by_place.setdefault(source_place(name, each.owners[record.stream]), []).append(atom)
-    return Superseded(by_place)
-
-
-MIN_WORDS: Final = 60
-"""Fewer words hardly tell what a passage is about; as many as a part has."""
-
-_MAX_LINE_WORDS: Final = 80
-"""A line up to so long is told as a whole."""
-_SENTENCES_AROUND: Final = 2
-"""Of a longer line so many sentences before and after the one that fits are told with it."""
-_DENSE_WEIGHT: Final = 4.0
-"""What a cosine above that of the whole text counts, against the share of the question's words."""
-_NEIGHBOUR_SHARE: Final = 0.5
-"""What a sentence gets of the words of the sentence beside it: an answer often stands beside the words that were
-asked."""
-
-
-class _Sentence(NamedTuple):
-    """A sentence of a text, or a piece of a long one, and where it stands."""
-
-    start: int
-    text: str
-    line: int
-    words: int
-
-    @property
-    def end(self) -> int:
-        return self.start + len(self.text)
-
-
-def fitting_passages(text: str, question: str, cosines: Sequence[float], limit: int) -> str:
-    """Of a text the sentences that fit a question best, about so many words, with a mark where some were left out.
-
-    `cosines` are those of the parts of the text, or nothing.
-
-    >>> fitting_passages("I rose at six. The kayak is red. Then I slept.", "Which colour is the kayak?", [], 4)
-    '[…] The kayak is red. […]'
-    """
-    sentences = list(_sentences(text, limit))
-    if sum(sentence.words for sentence in sentences) <= limit:
-        return text
-    scores = _scores(text, sentences, question, cosines)
-    kept: set[int] = set()
-    room = limit
-    best = max(range(len(sentences)), key=lambda place: (scores[place], -place))
-    for place in sorted(range(len(sentences)), key=lambda place: (-scores[place], abs(place - best))):
-        around = range(max(place - _MAX_LINE_WORDS, 0), min(place + _MAX_LINE_WORDS + 1, len(sentences)))
-        line = [each for each in around if sentences[each].line == sentences[place].line]
-        if sum(sentences[each].words for each in line) > _MAX_LINE_WORDS:
-            line = [each for each in line if abs(each - place) <= _SENTENCES_AROUND]
-        added = [each for each in line if each not in kept]
-        size = sum(sentences[each].words for each in added)
-        if size > room and kept:
-            break
-        if size > room:  # rather the sentence alone than nothing
-            added, size = [place], sentences[place].words
-        kept.update(added)
-        room -= size
-    told: list[str] = []
-    for is_kept, group in groupby(range(len(sentences)), kept.__contains__):
-        places = list(group)
-        told.append(text[sentences[places[0]].start : sentences[places[-1]].end].strip() if is_kept else GAP)
-    return " ".join(told)
-
-
-def _sentences(text: str, limit: int) -> Iterator[_Sentence]:
-    """The sentences of a text; one that is too long is cut between words where there are any."""
-    at = 0
-    for number, line in enumerate(text.splitlines()):
-        for sentence in split_line(line):
-            at = text.index(sentence, at)
-            words = word_count(sentence)
-            step = -(-len(sentence) // -(-words // limit))
-            start = 0
-            while start < len(sentence):
-                end = min(start + step, len(sentence))
-                blank = sentence.rfind(" ", start + step // 2, end) if end < len(sentence) else -1
-                end = end if blank < 0 else blank + 1
-                yield _Sentence(at + start, sentence[start:end], number, -(-words * (end - start) // len(sentence)))
-                start = end
-            at += len(sentence)
-
-
-def _scores(text: str, sentences: Sequence[_Sentence], question: str, cosines: Sequence[float]) -> list[float]:
-    """The share of the question's words that each sentence has, those in few sentences counting for more, with a part
-    of its neighbours' shares; and how near the part of the text that it stands in is to the question."""
-    language = detect_language(question)
-    asked = text_terms(question, language).difference(text_terms(" ".join(stop_words(language)), language))
-    found = [asked & text_terms(sentence.text, language) for sentence in sentences]
-    counts = Counter(term for terms in found for term in terms)
-    weights = {term: log(1 + len(sentences) / count) for term, count in counts.items()}
-    total = sum(weights.values()) or 1.0
-    shares = [sum(weights[term] for term in sorted(terms)) / total for terms in found]
-    around = [0.0, *shares, 0.0]
-    lexical = [
-        own + _NEIGHBOUR_SHARE * max(before, after)
-        for before, own, after in zip(around, around[1:], around[2:], strict=False)
-    ]
-    parts = split_into_parts(text) if len(cosines) > 1 else []
-    if not parts or len(parts) != len(cosines):  # some could not be embedded
-        return lexical
-    usual, scores = sum(cosines) / len(cosines), list[float]()
-    number, start = 0, 0  # parts have the same sentences in the same order
-    for sentence, score in zip(sentences, lexical, strict=True):
-        at = parts[number].find(sentence.text, start)
-        if at < 0 and number + 1 < len(parts) and (later := parts[number + 1].find(sentence.text)) >= 0:
-            number, at = number + 1, later
-        start = at + len(sentence.text) if at >= 0 else start
-        scores.append(score + _DENSE_WEIGHT * (cosines[number] - usual))
-    return scores
-
 
 RECENT_MESSAGES: Final = 4
 """Messages that the host has in its own history anyway."""
@@ -296,7 +90,7 @@ class Threshold(NamedTuple):
 
 
 _THRESHOLD: Final = Threshold(0.1, 0.005)
-"""Far lower than for an answer alone (`projects/relevance.py`): the budget of a context limits it anyway."""
+"""Far lower than for an answer alone (`apps/projects/memory.py`): the budget of a context limits it anyway."""
 _RERANKED_THRESHOLD: Final = Threshold(0.05, 0.0005)
 """The same after a second stage: it lowers the scores of all that does not answer."""
 
@@ -349,9 +143,19 @@ def recall_for_message(
     if not scopes or (room is not None and room < _SMALLEST_NOTE):
         return RecalledContext()
     limit = request.limit or (DEFAULT_LIMIT if room is None else _MAX_HITS)
+
     # A message that was kept before it is answered must not speak for what was said around it.
-    itself = _find_message_itself(searcher, request, audience)
-    superseded = find_superseded(searcher.store, searcher.indexes, scopes)
+    def find_itself(store: Reading, held: Sequence[HeldIndex]) -> frozenset[int]:
+        # A store lists messages by session; an index has them all in the order in which they came.
+        logs = [(each.index, each.index.rows_with("kind", ("message",))) for each in held]
+        latest = [index.seqs[row] for index, messages in logs for row in messages.nonzero()[0][-RECENT_MESSAGES:]]
+        records = store.select(ItemQuery(seqs=latest))
+        return frozenset(record.seq for record in records if is_message_itself(record, request, audience))
+
+    itself = frozenset[int]()
+    if audience.stream is not None and audience.scope not in audience.private:
+        itself = searcher.indexes.read([audience.scope], find_itself)
+    superseded = find_superseded(searcher.indexes, scopes)
     recipe = divide_budget(request.recipe, len(queries))
     # In a room it is twice as many as may fit: to read some more costs far less than to search again.
     count = limit + _SPARE if room is None else 2 * (min(limit, int(room // _USUAL_NOTE)) + _SPARE)
@@ -402,18 +206,6 @@ def shown_threshold(recipe: Recipe, reranked: bool, floor_shift: float = 0.0) ->
         return Threshold(-inf, -inf)
     best, rest = _RERANKED_THRESHOLD if reranked else _THRESHOLD
     return Threshold(max(shift(best, floor_shift), rest) if recipe.method == "blend" else best, rest)
-
-
-def _find_message_itself(searcher: Searcher, request: ContextRequest, audience: Audience) -> frozenset[int]:
-    """Numbers of the message that is to be answered, if it was stored already, in whatever session."""
-    if audience.stream is None or audience.scope in audience.private:
-        return frozenset()
-    with searcher.indexes.borrow([audience.scope]) as held:
-        # A store lists messages by session; an index has them all in the order in which they came.
-        logs = [(each.index, each.index.rows_with("kind", ("message",))) for each in held]
-        latest = [index.seqs[row] for index, messages in logs for row in messages.nonzero()[0][-RECENT_MESSAGES:]]
-        records = searcher.store.select(ItemQuery(seqs=latest))
-    return frozenset(record.seq for record in records if is_message_itself(record, request, audience))
 
 
 def is_message_itself(record: Record, request: ContextRequest, audience: Audience) -> bool:
@@ -593,3 +385,212 @@ def _passing(news: Sequence[Hit], known: Hit | None, threshold: Threshold, asked
         return list(passing)
     places = {source_place(name, known.scope) for name in known.record.sources}
     return [hit for hit in news if (hit.scope, hit.id) in places and hit.score >= threshold.best][:1]
+
+
+_QUESTION_ENDS: Final = ("?", "？", "؟")  # noqa: RUF001
+_QUESTION_WORDS: Final = frozenset(
+    (Path(__file__).parent / "words" / "question_words.txt").read_text("utf-8").casefold().split()
+)
+_CLAUSE: Final = re.compile(r"[,;:–—]\s")
+_STATEMENT_END: Final = re.compile(r"(?:[!…。！]|\w{4}\.)\s")  # noqa: RUF001
+"""Most messages that end in a question say something before it, which is quicker to see than to split."""
+_WORD: Final = re.compile(r"[^\W_]+")
+_MAX_CALL_WORDS: Final = 2
+"""So many words before a comma are a greeting or a name; more say something."""
+_WORDS_BEFORE: Final = 5
+"""How far into a question its question word may stand: "Do you still know where I live?"."""
+_MAX_QUESTION_CHARACTERS: Final = 300
+_SAME_SHARE: Final = 0.9
+"""A message of whose words an atom has this share says no more than the atom."""
+_MAX_SUPERSEDED: Final = 200
+"""The latest superseded atoms of a stream that are looked at: older ones are seldom said again."""
+_STOP_WORDS: Final = frozenset[str]().union(*STOP_WORDS.values())
+
+
+def is_old_question(record: Record, asked: frozenset[str]) -> bool:
+    """Whether a user's message only asks, and tells nothing that is not asked again; `asked` are terms of what is."""
+    text = record.text
+    if record.kind != "message" or record.role.lower() not in USER_ROLES or len(text) > _MAX_QUESTION_CHARACTERS:
+        return False
+    if not text.rstrip(" \"'”’»)").endswith(_QUESTION_ENDS) or _STATEMENT_END.search(text):
+        return False
+    for sentence in split_sentences(text):
+        *before, last = [_WORD.findall(clause.casefold()) for clause in _CLAUSE.split(sentence)]
+        asks = sentence.rstrip(" \"'”’»)").endswith(_QUESTION_ENDS)
+        if not asks or any(len(words) > _MAX_CALL_WORDS for words in before):
+            return False
+        if _QUESTION_WORDS.isdisjoint(last[:_WORDS_BEFORE]) and not content_terms(sentence) <= asked:
+            return False
+    return True
+
+
+def content_terms(text: str) -> frozenset[str]:
+    """The stems of the words of a text that name something."""
+    words = [token.strip(".,;:!?\"'’“”()[]…") for token in text.split()]
+    telling = [word for word in words if word and word.casefold().replace("’", "'") not in _STOP_WORDS]
+    return frozenset(term for terms in analyzer.terms_of_each(telling) for term in terms)
+
+
+def says_no_more(message: str, atoms: Iterable[str]) -> bool:
+    """Whether atoms tell nearly everything that a message says."""
+    said = content_terms(message)
+    known = frozenset[str]().union(*map(content_terms, atoms))
+    return len(said & known) >= _SAME_SHARE * len(said)
+
+
+class SupersededAtom(NamedTuple):
+    """An atom in whose place another is true, and since when."""
+
+    text: str
+    until: datetime
+
+    @property
+    def words(self) -> str:
+        """Without the speaker's name."""
+        return self.text.partition(": ")[2] or self.text
+
+    @property
+    def mark(self) -> str:
+        return f" (until {self.until:%Y-%m-%d})"
+
+
+class Superseded(NamedTuple):
+    """What was superseded, by the messages it rests on."""
+
+    by_place: Mapping[SourcePlace, Sequence[SupersededAtom]]
+
+    def atoms_of(self, place: SourcePlace, now: datetime) -> tuple[SupersededAtom, ...]:
+        return tuple(atom for atom in self.by_place.get(place, ()) if atom.until <= now)
+
+    def end_of(self, place: SourcePlace, text: str, now: datetime) -> datetime | None:
+        """Since when what a message says is not true any more; None if it still is, or says more than that."""
+        atoms = self.atoms_of(place, now)
+        is_over = atoms and says_no_more(text, [atom.text for atom in atoms])
+        return max(atom.until for atom in atoms) if is_over else None
+
+
+def find_superseded(indexes: IndexCache, scopes: Sequence[Scope]) -> Superseded:
+    """The atoms of these scopes that were superseded, the latest of each."""
+
+    def find(store: Reading, held: Sequence[HeldIndex]) -> Superseded:
+        by_place: dict[SourcePlace, list[SupersededAtom]] = {}
+        for each in held:
+            rows = np.flatnonzero(~np.isnan(each.index.columns["retired"]))[-_MAX_SUPERSEDED:]
+            seqs = [each.index.seqs[row] for row in rows.tolist()]
+            for record in store.select(ItemQuery(seqs=seqs, skip_damaged=True)) if seqs else ():
+                if record.superseded_by and record.retired:
+                    atom = SupersededAtom(record.text, record.valid_to or record.retired)
+                    for name in record.sources:
+                        by_place.setdefault(source_place(name, each.owners[record.stream]), []).append(atom)
+        return Superseded(by_place)
+
+    return indexes.read(scopes, find)
+
+
+MIN_WORDS: Final = 60
+"""Fewer words hardly tell what a passage is about; as many as a part has."""
+
+_MAX_LINE_WORDS: Final = 80
+"""A line up to so long is told as a whole."""
+_SENTENCES_AROUND: Final = 2
+"""Of a longer line so many sentences before and after the one that fits are told with it."""
+_DENSE_WEIGHT: Final = 4.0
+"""What a cosine above that of the whole text counts, against the share of the question's words."""
+_NEIGHBOUR_SHARE: Final = 0.5
+"""What a sentence gets of the words of the sentence beside it: an answer often stands beside the words that were
+asked."""
+
+
+class _Sentence(NamedTuple):
+    """A sentence of a text, or a piece of a long one, and where it stands."""
+
+    start: int
+    text: str
+    line: int
+    words: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+def fitting_passages(text: str, question: str, cosines: Sequence[float], limit: int) -> str:
+    """Of a text the sentences that fit a question best, about so many words, with a mark where some were left out.
+
+    `cosines` are those of the parts of the text, or nothing.
+
+    >>> fitting_passages("I rose at six. The kayak is red. Then I slept.", "Which colour is the kayak?", [], 4)
+    '[…] The kayak is red. […]'
+    """
+    sentences = list(_sentences(text, limit))
+    if sum(sentence.words for sentence in sentences) <= limit:
+        return text
+    scores = _scores(text, sentences, question, cosines)
+    kept: set[int] = set()
+    room = limit
+    best = max(range(len(sentences)), key=lambda place: (scores[place], -place))
+    for place in sorted(range(len(sentences)), key=lambda place: (-scores[place], abs(place - best))):
+        around = range(max(place - _MAX_LINE_WORDS, 0), min(place + _MAX_LINE_WORDS + 1, len(sentences)))
+        line = [each for each in around if sentences[each].line == sentences[place].line]
+        if sum(sentences[each].words for each in line) > _MAX_LINE_WORDS:
+            line = [each for each in line if abs(each - place) <= _SENTENCES_AROUND]
+        added = [each for each in line if each not in kept]
+        size = sum(sentences[each].words for each in added)
+        if size > room and kept:
+            break
+        if size > room:  # rather the sentence alone than nothing
+            added, size = [place], sentences[place].words
+        kept.update(added)
+        room -= size
+    told: list[str] = []
+    for is_kept, group in groupby(range(len(sentences)), kept.__contains__):
+        places = list(group)
+        told.append(text[sentences[places[0]].start : sentences[places[-1]].end].strip() if is_kept else GAP)
+    return " ".join(told)
+
+
+def _sentences(text: str, limit: int) -> Iterator[_Sentence]:
+    """The sentences of a text; one that is too long is cut between words where there are any."""
+    at = 0
+    for number, line in enumerate(text.splitlines()):
+        for sentence in split_line(line):
+            at = text.index(sentence, at)
+            words = word_count(sentence)
+            step = -(-len(sentence) // -(-words // limit))
+            start = 0
+            while start < len(sentence):
+                end = min(start + step, len(sentence))
+                blank = sentence.rfind(" ", start + step // 2, end) if end < len(sentence) else -1
+                end = end if blank < 0 else blank + 1
+                yield _Sentence(at + start, sentence[start:end], number, -(-words * (end - start) // len(sentence)))
+                start = end
+            at += len(sentence)
+
+
+def _scores(text: str, sentences: Sequence[_Sentence], question: str, cosines: Sequence[float]) -> list[float]:
+    """The share of the question's words that each sentence has, those in few sentences counting for more, with a part
+    of its neighbours' shares; and how near the part of the text that it stands in is to the question."""
+    language = detect_language(question)
+    asked = text_terms(question, language).difference(text_terms(" ".join(stop_words(language)), language))
+    found = [asked & text_terms(sentence.text, language) for sentence in sentences]
+    counts = Counter(term for terms in found for term in terms)
+    weights = {term: log(1 + len(sentences) / count) for term, count in counts.items()}
+    total = sum(weights.values()) or 1.0
+    shares = [sum(weights[term] for term in sorted(terms)) / total for terms in found]
+    around = [0.0, *shares, 0.0]
+    lexical = [
+        own + _NEIGHBOUR_SHARE * max(before, after)
+        for before, own, after in zip(around, around[1:], around[2:], strict=False)
+    ]
+    parts = split_into_parts(text) if len(cosines) > 1 else []
+    if not parts or len(parts) != len(cosines):  # some could not be embedded
+        return lexical
+    usual, scores = sum(cosines) / len(cosines), list[float]()
+    number, start = 0, 0  # parts have the same sentences in the same order
+    for sentence, score in zip(sentences, lexical, strict=True):
+        at = parts[number].find(sentence.text, start)
+        if at < 0 and number + 1 < len(parts) and (later := parts[number + 1].find(sentence.text)) >= 0:
+            number, at = number + 1, later
+        start = at + len(sentence.text) if at >= 0 else start
+        scores.append(score + _DENSE_WEIGHT * (cosines[number] - usual))
+    return scores

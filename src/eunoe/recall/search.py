@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from math import exp, log
 from types import MappingProxyType
@@ -13,7 +14,7 @@ import numpy as np
 from eunoe.embed.pending_vectors import PendingVectors
 from eunoe.embed.store_embedder import QuestionVector, StoreEmbedder
 from eunoe.errors import EunoeError, InputError
-from eunoe.index.cache import IndexCache
+from eunoe.index.cache import HeldIndex, IndexCache
 from eunoe.index.stream import StreamIndex
 from eunoe.index.tables import Floats
 from eunoe.model.arguments import ATOM_KINDS, utc_now
@@ -26,51 +27,8 @@ from eunoe.recall.recipes import RECIPES
 from eunoe.recall.request import Filter, RecallRequest
 from eunoe.recall.reranking import Reranker, read_passages
 from eunoe.records.streams import damage_notes
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading, Store
 from eunoe.text.sentences import token_count
-
-LARGE_MEMORY_ITEMS: Final = 1000
-"""Up to so many items the score of the best hit alone tells own questions from foreign ones well."""
-
-# Fitted on 2,000 to 13,000 turns (docs/decisions/0019-scores.md): each counts once for every factor e of the size.
-_UNKNOWN_WORDS: Final = 1.75
-"""What words that the memory does not know raise it by, as a share of the question's words."""
-_NAMED_SPEAKER: Final = 1.1
-"""What it is lowered by where the question names somebody who speaks in the memory."""
-_KNOWN_QUESTION: Final = 0.15
-
-
-def floor_shift(indexes: Sequence[StreamIndex], query: str, now: float, synonyms: Synonyms | None) -> float:
-    """What is added to the log-odds that the best hit has to have.
-
-    The more there is to choose from, the less the best score tells whether the memory has an answer. But a large
-    memory knows nearly every common word, so that a word it does not know tells much; and so does a name it knows.
-    """
-    items = sum(float(index.layout.item_counts.sum()) for index in indexes)
-    if items <= LARGE_MEMORY_ITEMS:
-        return 0.0
-    languages = {language for index in indexes for language in index.lexical.languages}
-    question = read_question(query, languages, now)
-    plans = [plan_query(question, index, synonyms) for index in indexes]
-    is_named = any(plan.speakers for plan in plans)
-    weights: dict[str, float] = {}
-    known: dict[str, float] = {}
-    for index, plan in zip(indexes, plans, strict=True):
-        best = index.lexical.matches(plan.groups).max(axis=1, initial=0.0).tolist()
-        for group, match in zip(plan.groups, best, strict=True):
-            weights[group.label] = max(weights.get(group.label, 0.0), index.lexical.idf(group) * group.weight)
-            known[group.label] = max(known.get(group.label, 0.0), match)
-    total = sum(weights.values())
-    # The share of the question's words that no item has, rare ones counting for more.
-    unknown = 1 - sum(weights[label] * known[label] for label in weights) / total if total else 0.0
-    return log(items / LARGE_MEMORY_ITEMS) * (_UNKNOWN_WORDS * unknown - _KNOWN_QUESTION - _NAMED_SPEAKER * is_named)
-
-
-def shift(probability: float, log_odds: float) -> float:
-    """A probability whose log-odds are so much higher."""
-    odds = probability / (1 - probability) * exp(log_odds)
-    return odds / (1 + odds)
-
 
 _PAGE_SIZE: Final = 50
 _SPARE: Final = 10
@@ -116,8 +74,8 @@ class Searcher:
         recipe = request.recipe
         depth = recipe.rerank.depth if recipe.method == "blend" else 0
         question = self._prepare_vectors(scopes, request)
-        needs_graph, needs_metadata = recipe.method in ("associative", "documents"), request.filter.where is not None
-        with self.indexes.borrow(scopes, needs_graph, needs_metadata) as held:
+
+        def find(store: Reading, held: Sequence[HeldIndex]) -> SearchResult | _Candidates:
             indexes = [each.index for each in held]
             owners = {stream: scope for each in held for stream, scope in each.owners.items()}
             asked = [each.scope for each in held]
@@ -139,15 +97,20 @@ class Searcher:
             cosines = _part_cosines(indexes, candidates, vector) if judge else {}
             rise = floor_shift(indexes, request.query, request.now, synonyms) if judge else 0.0
             if not depth or not candidates:
-                hits = _limited(self._hits(asked, owners, candidates, fold), request)
-                notes += self._damage_notes(owners)
+                hits = _limited(_hits(partial(_records, store), asked, owners, candidates, fold), request)
+                notes += self._damage_notes(store, owners)
                 return SearchResult(hits, notes=notes, part_cosines=cosines, floor_shift=rise)
-            records = self._records(candidates)
-            notes += self._damage_notes(owners)
+            records = _records(store, candidates)
+            notes += self._damage_notes(store, owners)
             candidates = [candidate for candidate in candidates if candidate.seq in records]
-            passages = read_passages(
-                self.store, indexes, candidates[:depth], records, request.filter, request.now, vector
-            )
+            passages = read_passages(store, indexes, candidates[:depth], records, request.filter, request.now, vector)
+            return _Candidates(asked, owners, candidates, records, passages, notes, cosines, rise)
+
+        graph, metadata = recipe.method in ("associative", "documents"), request.filter.where is not None
+        found = self.indexes.read(scopes, find, graph=graph, metadata=metadata)
+        if isinstance(found, SearchResult):
+            return found
+        candidates, passages, notes = found.candidates, found.passages, found.notes
         fault, read = None, 0
         try:  # no index is held while it reads
             candidates, read = self.reranker.rerank(request.query, candidates, passages, recipe.rerank)
@@ -157,8 +120,8 @@ class Searcher:
         except EunoeError as error:
             fault = error
             notes += (f"not read by the reranker: {error}",)
-        hits = _limited(self._hits(asked, owners, candidates, fold, records), request)
-        return SearchResult(hits, read > 0, fault, notes, cosines, rise)
+        hits = _limited(_hits(lambda _: found.records, found.asked, found.owners, candidates, fold), request)
+        return SearchResult(hits, read > 0, fault, notes, found.part_cosines, found.floor_shift)
 
     def _missing_notes(self, request: RecallRequest, indexes: Sequence[StreamIndex]) -> tuple[str, ...]:
         """What the search has to do without."""
@@ -172,9 +135,9 @@ class Searcher:
             notes.append(f"huge texts still being indexed, of which only the beginnings were searched: {unfinished}")
         return tuple(notes)
 
-    def _damage_notes(self, streams: Iterable[int]) -> tuple[str, ...]:
+    def _damage_notes(self, store: Reading, streams: Iterable[int]) -> tuple[str, ...]:
         """What was found damaged, when the index was built or when the hits were read."""
-        notes = tuple(damage_notes(damage for stream in streams for damage in self.store.noticed(stream)))
+        notes = tuple(damage_notes(damage for stream in streams for damage in store.noticed(stream)))
         return (*notes, _LOST_VECTORS) if self.store.lost_vectors else notes
 
     def _prepare_vectors(self, scopes: Sequence[Scope], request: RecallRequest) -> QuestionVector | None:
@@ -186,44 +149,57 @@ class Searcher:
             return None
         if request.recipe.method == "documents" and not can_read(self.embedder.languages, request.query):
             return None  # its vector would speak for every document alike
-        with self.indexes.borrow(scopes) as held:
-            text = without_names(request.query, [each.index for each in held])
+        text = self.indexes.read(scopes, lambda _, held: without_names(request.query, [each.index for each in held]))
         return self.embedder.embed_question(text)
 
-    def _records(self, candidates: Sequence[Candidate]) -> dict[int, Record]:
-        # A kept index was built without a look at what was damaged since.
-        query = ItemQuery(seqs=[candidate.seq for candidate in candidates], skip_damaged=True)
-        return {record.seq: record for record in self.store.select(query)}
 
-    def _hits(
-        self,
-        asked: Sequence[Scope],
-        owners: Mapping[int, Scope],
-        candidates: Sequence[Candidate],
-        fold: bool,
-        records: Mapping[int, Record] | None = None,
-    ) -> Iterator[Hit]:
-        """The hits, each thing once; with `fold`, a message in the place of the first memory that quotes it."""
-        shown: dict[Hashable, Scope] = {}
-        for start in range(0, len(candidates), _PAGE_SIZE):
-            page = candidates[start : start + _PAGE_SIZE]
-            known = self._records(page) if records is None else records
-            # An index may be newer than this snapshot: what is not in it yet is left to the next recall.
-            found = [
-                (asked[place], Hit(known[seq], owners[known[seq].stream], score, why))
-                for place, seq, _, score, why in page
-                if seq in known
-            ]
-            hits = [hit for scope, hit in found if len(owners) == 1 or _is_first(hit, scope, shown)]
-            if fold and len({hit.record.kind for hit in hits}) > 1:
-                messages = messages_by_place(hits)
-                folded: dict[int, Hit] = {}
-                for hit in hits:
-                    quoted = find_quoted(hit, messages)
-                    best = hit if quoted is None else Hit(quoted.record, quoted.scope, hit.score, hit.explain)
-                    folded.setdefault(best.record.seq, best)
-                hits = list(folded.values())
-            yield from hits
+class _Candidates(NamedTuple):
+    """What was found, before the reranker reads it."""
+
+    asked: Sequence[Scope]
+    owners: Mapping[int, Scope]
+    candidates: Sequence[Candidate]
+    records: Mapping[int, Record]
+    passages: Sequence[str]
+    notes: tuple[str, ...]
+    part_cosines: Mapping[int, Sequence[float]]
+    floor_shift: float
+
+
+def _records(store: Reading, candidates: Sequence[Candidate]) -> dict[int, Record]:
+    # A kept index was built without a look at what was damaged since.
+    query = ItemQuery(seqs=[candidate.seq for candidate in candidates], skip_damaged=True)
+    return {record.seq: record for record in store.select(query)}
+
+
+def _hits(
+    read: Callable[[Sequence[Candidate]], Mapping[int, Record]],
+    asked: Sequence[Scope],
+    owners: Mapping[int, Scope],
+    candidates: Sequence[Candidate],
+    fold: bool,
+) -> Iterator[Hit]:
+    """The hits, each thing once; with `fold`, a message in the place of the first memory that quotes it."""
+    shown: dict[Hashable, Scope] = {}
+    for start in range(0, len(candidates), _PAGE_SIZE):
+        page = candidates[start : start + _PAGE_SIZE]
+        known = read(page)
+        # An index may be newer than this snapshot: what is not in it yet is left to the next recall.
+        found = [
+            (asked[place], Hit(known[seq], owners[known[seq].stream], score, why))
+            for place, seq, _, score, why in page
+            if seq in known
+        ]
+        hits = [hit for scope, hit in found if len(owners) == 1 or _is_first(hit, scope, shown)]
+        if fold and len({hit.record.kind for hit in hits}) > 1:
+            messages = messages_by_place(hits)
+            folded: dict[int, Hit] = {}
+            for hit in hits:
+                quoted = find_quoted(hit, messages)
+                best = hit if quoted is None else Hit(quoted.record, quoted.scope, hit.score, hit.explain)
+                folded.setdefault(best.record.seq, best)
+            hits = list(folded.values())
+        yield from hits
 
 
 def _part_cosines(
@@ -299,6 +275,49 @@ def find_quoted(
     return None
 
 
+LARGE_MEMORY_ITEMS: Final = 1000
+"""Up to so many items the score of the best hit alone tells own questions from foreign ones well."""
+
+# Fitted on 2,000 to 13,000 turns (docs/decisions/0019-scores.md): each counts once for every factor e of the size.
+_UNKNOWN_WORDS: Final = 1.75
+"""What words that the memory does not know raise it by, as a share of the question's words."""
+_NAMED_SPEAKER: Final = 1.1
+"""What it is lowered by where the question names somebody who speaks in the memory."""
+_KNOWN_QUESTION: Final = 0.15
+
+
+def floor_shift(indexes: Sequence[StreamIndex], query: str, now: float, synonyms: Synonyms | None) -> float:
+    """What is added to the log-odds that the best hit has to have.
+
+    The more there is to choose from, the less the best score tells whether the memory has an answer. But a large
+    memory knows nearly every common word, so that a word it does not know tells much; and so does a name it knows.
+    """
+    items = sum(float(index.layout.item_counts.sum()) for index in indexes)
+    if items <= LARGE_MEMORY_ITEMS:
+        return 0.0
+    languages = {language for index in indexes for language in index.lexical.languages}
+    question = read_question(query, languages, now)
+    plans = [plan_query(question, index, synonyms) for index in indexes]
+    is_named = any(plan.speakers for plan in plans)
+    weights: dict[str, float] = {}
+    known: dict[str, float] = {}
+    for index, plan in zip(indexes, plans, strict=True):
+        best = index.lexical.matches(plan.groups).max(axis=1, initial=0.0).tolist()
+        for group, match in zip(plan.groups, best, strict=True):
+            weights[group.label] = max(weights.get(group.label, 0.0), index.lexical.idf(group) * group.weight)
+            known[group.label] = max(known.get(group.label, 0.0), match)
+    total = sum(weights.values())
+    # The share of the question's words that no item has, rare ones counting for more.
+    unknown = 1 - sum(weights[label] * known[label] for label in weights) / total if total else 0.0
+    return log(items / LARGE_MEMORY_ITEMS) * (_UNKNOWN_WORDS * unknown - _KNOWN_QUESTION - _NAMED_SPEAKER * is_named)
+
+
+def shift(probability: float, log_odds: float) -> float:
+    """A probability whose log-odds are so much higher."""
+    odds = probability / (1 - probability) * exp(log_odds)
+    return odds / (1 + odds)
+
+
 _MAX_SIMILAR: Final = 5
 
 SimilarAtoms = Mapping[str, float]
@@ -309,9 +328,12 @@ def find_similar_atoms(
     searcher: Searcher, scope: Scope, vectors: Mapping[str, Floats | None]
 ) -> dict[str, SimilarAtoms]:
     """Find the open atoms of a scope that are nearest to each text. `vectors` are those of the texts."""
-    with searcher.indexes.borrow([scope]) as held:
+
+    def find(_: Reading, held: Sequence[HeldIndex]) -> dict[str, SimilarAtoms | None]:
         index = held[0].index if held else None
-        found = {text: _nearest(index, vector) for text, vector in vectors.items()}
+        return {text: _nearest(index, vector) for text, vector in vectors.items()}
+
+    found = searcher.indexes.read([scope], find)
     only_atoms, recipe, now = Filter(kinds=frozenset(ATOM_KINDS)), RECIPES["lexical"], utc_now().timestamp()
     for text, near in found.items():
         if near is None:

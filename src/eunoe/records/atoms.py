@@ -35,7 +35,7 @@ from eunoe.records.versions import (
     split_rivals,
     stored_receipt,
 )
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading, Store, Writing
 from eunoe.store.schema import PassageGraphRecord, StreamState
 
 CARRIED = ("text", "kind", "label", "files", "pages", "people", "source", "time", "pinned", "metadata")
@@ -76,7 +76,7 @@ class _Candidate(NamedTuple):
 
 
 def keep_atoms(
-    store: Store,
+    store: Writing,
     stream: StreamState,
     atoms: Sequence[Atom],
     vectors: VectorBatch,
@@ -115,7 +115,7 @@ def keep_atoms(
     return [stored_receipt(next(inserted)) if receipt is None else receipt for receipt in receipts]
 
 
-def forget_tombstones(store: Store, stream: StreamState, atoms: Sequence[Atom]) -> None:
+def forget_tombstones(store: Writing, stream: StreamState, atoms: Sequence[Atom]) -> None:
     """Let what was forgotten come back, by id and by words."""
     if not store.tombstones(stream.id, limit=1):
         return
@@ -123,7 +123,7 @@ def forget_tombstones(store: Store, stream: StreamState, atoms: Sequence[Atom]) 
     store.remove_tombstones(stream.id, [*(id_identity(atom.id) for atom in atoms if atom.id), *texts])
 
 
-def is_forgotten(store: Store, stream: StreamState, atom: Atom) -> bool:
+def is_forgotten(store: Reading, stream: StreamState, atom: Atom) -> bool:
     """Whether an atom with an id was forgotten here."""
     return _find_forgotten(store, stream, list(_candidates([atom])))[0]
 
@@ -134,7 +134,7 @@ def _candidates(atoms: Sequence[Atom]) -> Iterator[_Candidate]:
         yield _Candidate(atom, atom.id or new_id, id_identity(atom.id) if atom.id else content, content)
 
 
-def _find_forgotten(store: Store, stream: StreamState, candidates: Sequence[_Candidate]) -> list[bool]:
+def _find_forgotten(store: Reading, stream: StreamState, candidates: Sequence[_Candidate]) -> list[bool]:
     """Which candidates were forgotten here, by id, by words or by what the words look like."""
     if not store.tombstones(stream.id, limit=1):
         return [False] * len(candidates)
@@ -154,7 +154,7 @@ def _refusal(candidate: _Candidate, is_forgotten: bool, known: Known) -> Receipt
 
 
 def supersede(
-    store: Store, stream: StreamState, record: Record, new: Atom, vectors: VectorBatch, recorded: datetime
+    store: Writing, stream: StreamState, record: Record, new: Atom, vectors: VectorBatch, recorded: datetime
 ) -> Receipt:
     """Close an atom and put the new one in its place."""
     if store.tombstones(stream.id, tombstone_identities(new.kind, new.text)):
@@ -186,7 +186,7 @@ def _kept_end(record: Record, new: Atom, start: datetime) -> datetime | None:
     return record.valid_to if kept else None
 
 
-def find_record(store: Store, stream: StreamState | None, id: str) -> Record:
+def find_record(store: Reading, stream: StreamState | None, id: str) -> Record:
     record = find_by_id(store, stream.id, id) if stream else None
     if record is None:
         if stream:
@@ -195,7 +195,7 @@ def find_record(store: Store, stream: StreamState | None, id: str) -> Record:
     return record
 
 
-def find_updatable(store: Store, stream: StreamState | None, id: str) -> tuple[Record, Record]:
+def find_updatable(store: Reading, stream: StreamState | None, id: str) -> tuple[Record, Record]:
     """An atom, and the one in its place if an update closed it."""
     record = find_record(store, stream, id)
     if record.kind == "message":
@@ -216,7 +216,7 @@ def check_open(record: Record) -> Record:
     return record
 
 
-def pin_record(store: Store, stream: StreamState | None, id: str, pinned: bool) -> Receipt:
+def pin_record(store: Writing, stream: StreamState | None, id: str, pinned: bool) -> Receipt:
     """Mark a record as one that no clean-up may take, or take the mark off."""
     record = find_record(store, stream, id)
     if record.retired is not None:
@@ -228,13 +228,13 @@ def pin_record(store: Store, stream: StreamState | None, id: str, pinned: bool) 
     return Receipt("stored", id)
 
 
-def archive(store: Store, stream: StreamState, records: Sequence[Record], moment: datetime) -> None:
+def archive(store: Writing, stream: StreamState, records: Sequence[Record], moment: datetime) -> None:
     """Close atoms without anything in their place, in one version step."""
     version = store.advance(stream.id).version
     store.update([record._replace(version=version, retired=moment) for record in records])
 
 
-def unarchive(store: Store, stream: StreamState | None, id: str) -> Receipt:
+def unarchive(store: Writing, stream: StreamState | None, id: str) -> Receipt:
     """Bring an archived atom back; one that was superseded stays closed."""
     record = find_record(store, stream, id)
     if record.kind == "message":
@@ -268,7 +268,7 @@ _COMPARED = ("text", "kind", "label", "files", "pages", "people", "time", "valid
 
 
 def replace_atoms(
-    store: Store, stream: StreamState, atoms: Sequence[Atom], vectors: VectorBatch, recorded: datetime, again: bool
+    store: Writing, stream: StreamState, atoms: Sequence[Atom], vectors: VectorBatch, recorded: datetime, again: bool
 ) -> list[Receipt]:
     """Store atoms, each in place of what its id has named so far. Those without an id are recognised by their words."""
     new = _new_places(store, stream, atoms)
@@ -281,7 +281,7 @@ def replace_atoms(
     return [receipts[place] for place in range(len(atoms))]
 
 
-def _new_places(store: Store, stream: StreamState, atoms: Sequence[Atom]) -> list[int]:
+def _new_places(store: Reading, stream: StreamState, atoms: Sequence[Atom]) -> list[int]:
     """Where the atoms stand whose ids are neither known nor named by one before them."""
     ids = [atom.id for atom in atoms if atom.id]
     known = {record.id for record in store.select(ItemQuery(stream.id, ids=ids))} if ids else set()
@@ -294,7 +294,7 @@ def _new_places(store: Store, stream: StreamState, atoms: Sequence[Atom]) -> lis
 
 
 def _replace(
-    store: Store, stream: StreamState, atom: Atom, vectors: VectorBatch, recorded: datetime, again: bool
+    store: Writing, stream: StreamState, atom: Atom, vectors: VectorBatch, recorded: datetime, again: bool
 ) -> Receipt:
     record = find_by_id(store, stream.id, atom.id)
     if record is None:  # one before it in the same call was refused
@@ -335,7 +335,7 @@ def _start(valid_to: datetime | None, recorded: datetime) -> datetime:
 
 
 def _put_in_place(
-    store: Store, stream: StreamState, record: Record, atom: Atom, vectors: VectorBatch, recorded: datetime
+    store: Writing, stream: StreamState, record: Record, atom: Atom, vectors: VectorBatch, recorded: datetime
 ) -> Receipt:
     """Let an id name a new version, and put the one before into the history."""
     end = atom.valid_from or recorded
@@ -360,7 +360,7 @@ def _put_in_place(
     return Receipt("superseded", new.id, embedded=not new.pending, closed=last.id)
 
 
-def _insert_past(store: Store, stream: StreamState, record: Record, end: datetime, recorded: datetime) -> Record:
+def _insert_past(store: Writing, stream: StreamState, record: Record, end: datetime, recorded: datetime) -> Record:
     """Insert what a record was until now under an id of its own. The versions around it are linked with that."""
     id = new_ids(1)[0]
     has_own_id = record.identity == id_identity(record.id)
@@ -380,7 +380,7 @@ def _insert_past(store: Store, stream: StreamState, record: Record, end: datetim
     return past
 
 
-def _close_last(store: Store, past: Record, id: str, end: datetime, recorded: datetime) -> Record:
+def _close_last(store: Writing, past: Record, id: str, end: datetime, recorded: datetime) -> Record:
     """The version just before the new one: the last that an update put in place of the one before."""
     versions = {past.id: past}
     while (after := find_by_id(store, past.stream, past.superseded_by)) and after.id not in (id, *versions):
@@ -399,14 +399,14 @@ def _closed(record: Record, by: str, end: datetime, recorded: datetime) -> Recor
     )
 
 
-def _pass_on(store: Store, stream: StreamState, new: Record, past: Record) -> None:
+def _pass_on(store: Writing, stream: StreamState, new: Record, past: Record) -> None:
     """Let what was derived from the words before belong to the version that had them."""
     store.drop(PassageGraphRecord, seq=new.seq)
     if past.kind == "observation":
         rename_absorbed(store, stream, new.id, past.id)
 
 
-def _close_rivals(store: Store, stream: StreamState, new: Record) -> None:
+def _close_rivals(store: Writing, stream: StreamState, new: Record) -> None:
     """Close the older ones with the same memory key, as for any new atom that has one."""
     content = record_content(new)
     rivals = [
@@ -421,7 +421,8 @@ def _close_rivals(store: Store, stream: StreamState, new: Record) -> None:
 
 def expire_atoms(store: Store, scope: Scope, ids: Sequence[str], at: datetime | None) -> list[Receipt]:
     """Set until when atoms hold; all of them or, on an error, none."""
-    with store.writing():
+
+    def expire(store: Writing) -> list[Receipt]:
         stream = store.stream(scope)
         records = [_check_open_atom(find_record(store, stream, id)) for id in ids]
         ends = [_end(record, at) for record in records]
@@ -430,7 +431,9 @@ def expire_atoms(store: Store, scope: Scope, ids: Sequence[str], at: datetime | 
         if stream and different:
             version = store.advance(stream.id).version
             store.update([record._replace(version=version) for record in different])
-    return [Receipt("stored" if new in different else "duplicate", new.id) for new in changed]
+        return [Receipt("stored" if new in different else "duplicate", new.id) for new in changed]
+
+    return store.write([scope], expire)
 
 
 def _end(record: Record, at: datetime | None) -> datetime | None:

@@ -20,7 +20,7 @@ from eunoe.model.scope import Scope
 from eunoe.records.identity import atom_identity, new_ids
 from eunoe.records.insertion import VectorBatch, insert_records, link_sources
 from eunoe.records.scrubbing import mark_scrub_due
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading, Store, Writing
 from eunoe.store.schema import StreamState
 from eunoe.text.normalize import normalize
 
@@ -40,7 +40,7 @@ class CorrectedSentence(NamedTuple):
 
 
 def save_correction(
-    store: Store,
+    store: Writing,
     stream: StreamState,
     sentences: Sequence[CorrectedSentence],
     supports: Sequence[Support],
@@ -73,20 +73,26 @@ def save_correction(
 
 def list_corrections(store: Store, scope: Scope) -> list[Correction]:
     """The corrections that are kept in a scope, latest first."""
-    with store.reading():
+
+    def find(store: Reading) -> list[Correction]:
         stream = store.stream(scope)
         records = _find_records(store, stream) if stream else []
-    return [as_correction(record, scope) for record in records]
+        return [as_correction(record, scope) for record in records]
+
+    return store.read([scope], find)
 
 
 def remove_correction(store: Store, scope: Scope, id: str) -> None:
     """Let a correction count no more. What it changed at once stays."""
-    with store.writing():
+
+    def remove(store: Writing) -> None:
         stream = store.stream(scope)
         found = [record for record in (_find_records(store, stream) if stream else ()) if record.id == id]
         if not stream or not found:
             raise NotFoundError(f"there is no correction {show(id)} in this scope")
         _delete(store, stream, found)
+
+    store.write([scope], remove)
 
 
 def as_correction(record: Record, scope: Scope, changed: Iterable[str] = ()) -> Correction:
@@ -101,7 +107,7 @@ def as_correction(record: Record, scope: Scope, changed: Iterable[str] = ()) -> 
     )
 
 
-def find_state(store: Store, scope: Scope) -> tuple[int, int, int] | None:
+def find_state(store: Reading, scope: Scope) -> tuple[int, int, int] | None:
     """What changes whenever a correction of a scope comes or goes; None if there are none."""
     stream = store.stream(scope)
     query = ItemQuery(stream.id if stream else 0, labels=(CORRECTION,), archived=True, order="newest", limit=1)
@@ -109,7 +115,7 @@ def find_state(store: Store, scope: Scope) -> tuple[int, int, int] | None:
     return (newest[0].stream, newest[0].seq, store.count(query)) if newest else None
 
 
-def find_sentences(store: Store, scope: Scope) -> list[CorrectedSentence]:
+def find_sentences(store: Reading, scope: Scope) -> list[CorrectedSentence]:
     """The sentences that corrections of a scope are about, the latest first."""
     stream = store.stream(scope)
     records = _find_records(store, stream) if stream else []
@@ -131,7 +137,7 @@ def _decode(place: object) -> bytes:
         return b""
 
 
-def _find_records(store: Store, stream: StreamState) -> list[Record]:
+def _find_records(store: Reading, stream: StreamState) -> list[Record]:
     query = ItemQuery(stream.id, labels=(CORRECTION,), archived=True, order="newest", limit=_MAX_READ)
     return [record for record in store.select(query) if _is_correction(record)]
 
@@ -141,7 +147,7 @@ def _is_correction(record: Record) -> bool:
     return isinstance(kept, dict) and kept.get("verdict") in VERDICTS
 
 
-def _delete(store: Store, stream: StreamState, records: Sequence[Record]) -> None:
+def _delete(store: Writing, stream: StreamState, records: Sequence[Record]) -> None:
     version = store.advance(stream.id).version
     mark_scrub_due(store, stream, version)
     store.delete(stream.id, [record.seq for record in records], version)
@@ -206,15 +212,13 @@ def find_match(known: Iterable[LikeSentences], text: str, place: Place | None) -
 class CorrectionReader:
     """Reads what was corrected in streams, and holds it as long as it stays the same. Threads may share it."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self) -> None:
         self._held: OrderedDict[Scope, tuple[object, LikeSentences]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def read(self, scopes: Iterable[Scope]) -> Mapping[Scope, LikeSentences]:
+    def read(self, store: Reading, scopes: Iterable[Scope]) -> Mapping[Scope, LikeSentences]:
         """What was corrected in these streams; those without corrections are left out."""
-        with self._store.reading():
-            found = {scope: self._read_one(scope) for scope in dict.fromkeys(scopes)}
+        found = {scope: self._read_one(store, scope) for scope in dict.fromkeys(scopes)}
         return {scope: sentences for scope, sentences in found.items() if sentences}
 
     def clear(self) -> None:
@@ -222,14 +226,14 @@ class CorrectionReader:
         with self._lock:
             self._held = OrderedDict()
 
-    def _read_one(self, scope: Scope) -> LikeSentences | None:
-        state, held = find_state(self._store, scope), self._held
+    def _read_one(self, store: Reading, scope: Scope) -> LikeSentences | None:
+        state, held = find_state(store, scope), self._held
         if state is None:
             return None
         known = held.get(scope)
         if known and known[0] == state:
             return known[1]
-        sentences = LikeSentences(find_sentences(self._store, scope))
+        sentences = LikeSentences(find_sentences(store, scope))
         with self._lock:
             held[scope] = state, sentences
             if len(held) > _MAX_STREAMS:

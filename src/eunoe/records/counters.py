@@ -16,7 +16,7 @@ from eunoe.model.atom import Bounds
 from eunoe.model.result import Hit, ModelCall, Page, Status, Usage
 from eunoe.model.scope import Scope
 from eunoe.records.reading import find_records, parse_cursor, seal_number
-from eunoe.store.contract import ItemQuery, Store, all_streams
+from eunoe.store.contract import ItemQuery, Reading, Store, Writing
 from eunoe.store.schema import AccessCount, CallRecord, UsageRecord
 from eunoe.text.languages import name_language
 
@@ -58,8 +58,7 @@ class AccessLog:
         if not counts:
             return
         try:
-            with self._store.writing(_TIMEOUT_SECONDS):
-                self._store.add_access(counts)
+            self._store.write((), lambda store: store.add_access(counts), timeout=_TIMEOUT_SECONDS)
         except StoreError:
             self._next_save = time.monotonic() + _PAUSE_SECONDS
             self._add(counts)
@@ -76,11 +75,13 @@ class AccessLog:
     def counts(self, scope: Scope, ids: Sequence[str]) -> dict[str, AccessCount | None]:
         """Return how often these were recalled, by id; None for what never was."""
         self.save()
-        with self._store.reading():
-            records = find_records(self._store, scope, ids)
-            counts = self._store.load(AccessCount, seq=[record.seq for record in records])
-        by_seq = {count.seq: count for count in counts}
-        return {record.id: by_seq.get(record.seq) for record in records}
+
+        def find(store: Reading) -> dict[str, AccessCount | None]:
+            records = find_records(store, scope, ids)
+            counts = {count.seq: count for count in store.load(AccessCount, seq=[record.seq for record in records])}
+            return {record.id: counts.get(record.seq) for record in records}
+
+        return self._store.read([scope], find)
 
 
 _MICROS: Final = 1e6
@@ -109,23 +110,27 @@ class UsageLog:
             self._unsaved += self._drain()
             self._unsaved_calls = [*self._unsaved_calls, *self._drain_calls()][-self._max_calls :]
             if self._unsaved or self._unsaved_calls:
-                with self._store.writing():
-                    self._store.add_usage(list(map(_record, self._unsaved)))
-                    self._store.add_calls(list(map(_call_record, self._unsaved_calls)), self._max_calls)
+                self._store.write((), self._write)
                 self._unsaved, self._unsaved_calls = [], []
+
+    def _write(self, store: Writing) -> None:
+        store.add_usage(list(map(_record, self._unsaved)))
+        store.add_calls(list(map(_call_record, self._unsaved_calls)), self._max_calls)
 
     def calls(self, limit: int, after: str) -> Page[ModelCall]:
         """Return calls from a cursor on, the latest first."""
         with suppress(StoreError):  # only the latest would be missing
             self.save()
-        store = self._store
-        with store.reading():
+
+        def find(store: Reading) -> Page[ModelCall]:
             records = store.calls(limit + 1, parse_cursor(store, after))
             next_page = seal_number(store, records[limit - 1].number) if len(records) > limit else ""
-        return Page(tuple(map(_call, records[:limit])), next_page)
+            return Page(tuple(map(_call, records[:limit])), next_page)
+
+        return self._store.read((), find)
 
 
-def total_usage(store: Store) -> tuple[Usage, ...]:
+def total_usage(store: Reading) -> tuple[Usage, ...]:
     """What has been taken so far, by operation and model."""
     return tuple(Usage(*record[:6], record.micros / _MICROS, record.cost) for record in store.load(UsageRecord))
 
@@ -171,13 +176,13 @@ _COUNTS: Final = (
 _SAMPLE: Final = 100
 
 
-def read_status(store: Store, bounds: Bounds, embedder: str, llm: str) -> Status:
+def read_status(store: Reading, bounds: Bounds, embedder: str, llm: str) -> Status:
     """Count what is within the bounds. What only the whole store has, such as its path and size, is then left empty."""
     is_whole = not bounds.scopes
     counts = store.counts(None if is_whole else _stream_numbers(store, bounds))
     return Status(
-        target=store.target if is_whole else "",
-        schema=store.schema if is_whole else 0,
+        target=store.store.target if is_whole else "",
+        schema=store.store.schema if is_whole else 0,
         scopes=counts.streams,
         messages=counts.kinds.get("message", 0),
         facts=counts.kinds.get("fact", 0),
@@ -191,13 +196,13 @@ def read_status(store: Store, bounds: Bounds, embedder: str, llm: str) -> Status
     )
 
 
-def _count_languages(store: Store) -> dict[str, int]:
+def _count_languages(store: Reading) -> dict[str, int]:
     """The languages of the latest memories, most first: a sample, so that it costs the same in every store."""
     records = store.select(ItemQuery(order="newest", limit=_SAMPLE, skip_damaged=True))
     names = Counter(name_language(record.text) or "unclear" for record in records)
     return dict(names.most_common())
 
 
-def _stream_numbers(store: Store, bounds: Bounds) -> list[int]:
-    streams = all_streams(store, bounds.keys.get("tenant", ""))
+def _stream_numbers(store: Reading, bounds: Bounds) -> list[int]:
+    streams = store.iterate_streams(bounds.keys.get("tenant", ""))
     return [stream.id for stream in streams if bounds.covers(stream.scope)]

@@ -33,7 +33,7 @@ from eunoe.records.scrubbing import mark_scrub_due
 from eunoe.records.streams import SettingsReader, drop_prompts
 from eunoe.records.versions import all_versions, bridge_gaps, reworded_versions
 from eunoe.store.codec import dump_json
-from eunoe.store.contract import ItemQuery, Store, all_items, streams_of
+from eunoe.store.contract import ItemQuery, Reading, Writing, streams_of
 from eunoe.store.schema import RevisionRecord, StreamLink, StreamState, Tombstone
 from eunoe.text.normalize import SPACELESS, normalize_name
 from eunoe.work.leases import forget_in_leases
@@ -49,7 +49,7 @@ class _Supported(NamedTuple):
 class Reach:
     """Follows what rests on forgotten records, in whatever stream it is and however far away."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Reading) -> None:
         self._store = store
         self._streams: dict[int, StreamState] = {}
         self._fallen: dict[int, dict[int, Record]] = {}
@@ -177,7 +177,7 @@ class Selection(Protocol):
     def mentions(self) -> bool:
         """Whether what others said of the person goes too."""
 
-    def records(self, store: Store, scope: Scope) -> list[Record]: ...
+    def records(self, store: Reading, scope: Scope) -> list[Record]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ class ByIds:
     person: str = ""
     mentions: bool = False
 
-    def records(self, store: Store, scope: Scope) -> list[Record]:
+    def records(self, store: Reading, scope: Scope) -> list[Record]:
         wanted = defaultdict[Scope, list[str]](list)
         for name in self.ids:
             owner, id = source_place(name, scope.alone)
@@ -217,8 +217,8 @@ class Everything:
     person: str = ""
     mentions: bool = False
 
-    def records(self, store: Store, scope: Scope) -> list[Record]:
-        return [record for stream in streams_of(store, scope) for record in all_items(store, ItemQuery(stream.id))]
+    def records(self, store: Reading, scope: Scope) -> list[Record]:
+        return [record for stream in streams_of(store, scope) for record in store.iterate(ItemQuery(stream.id))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,12 +229,12 @@ class ByPerson:
     mentions: bool = False
     whole: bool = False
 
-    def records(self, store: Store, scope: Scope) -> list[Record]:
+    def records(self, store: Reading, scope: Scope) -> list[Record]:
         wanted, is_mentioned = normalize_name(self.person), mention_matcher(self.person)
         return [
             record
             for stream in streams_of(store, scope)
-            for record in all_items(store, ItemQuery(stream.id))
+            for record in store.iterate(ItemQuery(stream.id))
             if wanted in map(normalize_name, _owners(record, stream.scope))
             or (self.mentions and is_mentioned(_all_words(record)))
         ]
@@ -305,7 +305,7 @@ class Forgotten(NamedTuple):
 
 
 def remove(
-    store: Store, scopes: Sequence[Scope], selection: Selection, may_return: bool, bounds: Bounds = NO_BOUNDS
+    store: Writing, scopes: Sequence[Scope], selection: Selection, may_return: bool, bounds: Bounds = NO_BOUNDS
 ) -> Forgotten:
     """Take records out with everything that rests on them in any scope, and leave tombstones unless they may return."""
     reach = Reach(store)
@@ -334,7 +334,7 @@ def remove(
 
 
 def _add_said_elsewhere(
-    store: Store, reach: Reach, scopes: Sequence[Scope], selection: Selection, asked: Set[int], bounds: Bounds
+    store: Reading, reach: Reach, scopes: Sequence[Scope], selection: Selection, asked: Set[int], bounds: Bounds
 ) -> tuple[dict[int, str], bool]:
     """Let fall what users who are forgotten whole said in conversations with others, within bounds. Return the names of
     these users, by the streams of the conversations, and whether some are out of bounds."""
@@ -356,16 +356,16 @@ def _add_said_elsewhere(
     return found, is_unreached
 
 
-def _said_by(store: Store, user: str) -> dict[StreamState, list[Record]]:
+def _said_by(store: Reading, user: str) -> dict[StreamState, list[Record]]:
     """The messages that name this user, by their streams. Any conversation may have some, so all are looked through."""
     named = [[dump_json({"user": user})[1:-1]]]
-    records = all_items(store, ItemQuery(kinds=("message",), metadata_parts=named))
+    records = store.iterate(ItemQuery(kinds=("message",), metadata_parts=named))
     said = [record for record in records if user_named_by(record) == user]
     streams = store.streams(ids=sorted({record.stream for record in said})) if said else []
     return {stream: [record for record in said if record.stream == stream.id] for stream in streams}
 
 
-def _add_selected(store: Store, reach: Reach, scopes: Sequence[Scope], selection: Selection) -> set[int]:
+def _add_selected(store: Reading, reach: Reach, scopes: Sequence[Scope], selection: Selection) -> set[int]:
     """Let what was selected fall; return the streams of the scopes that were named."""
     asked = set()
     for scope in scopes:
@@ -377,7 +377,7 @@ def _add_selected(store: Store, reach: Reach, scopes: Sequence[Scope], selection
     return asked
 
 
-def _add_shown(store: Store, reach: Reach, bounds: Bounds) -> set[int]:
+def _add_shown(store: Reading, reach: Reach, bounds: Bounds) -> set[int]:
     """Add the streams of the same users, within bounds, that a context of what fell shows: their summaries may say it.
     Return their numbers."""
     reader = SettingsReader(store)
@@ -394,7 +394,7 @@ def _add_shown(store: Store, reach: Reach, bounds: Bounds) -> set[int]:
     return {stream.id for stream in shown}
 
 
-def _archived_duplicates(store: Store, stream: StreamState, records: Sequence[Record]) -> list[Record]:
+def _archived_duplicates(store: Reading, stream: StreamState, records: Sequence[Record]) -> list[Record]:
     """Archived atoms that say the same as one of these: put away, but not forgotten."""
     atoms = [record for record in records if record.kind != "message"]
     contents = {identity for record in atoms for identity in new_tombstone_identities(record.text)}
@@ -405,7 +405,7 @@ def _archived_duplicates(store: Store, stream: StreamState, records: Sequence[Re
 
 
 def _remove_from(
-    store: Store,
+    store: Writing,
     stream: StreamState,
     reach: Reach,
     may_return: bool,
@@ -430,7 +430,7 @@ def _remove_from(
 
 
 def _purge_revisions(
-    store: Store,
+    store: Writing,
     stream: StreamState,
     records: Sequence[Record],
     is_unwanted: Callable[[str], bool] | None,
@@ -441,7 +441,7 @@ def _purge_revisions(
     return purge_revisions(store, stream, atoms, is_unwanted, observed, cut_forgotten(store, stream, gone))
 
 
-def _delete(store: Store, stream: StreamState, records: Sequence[Record], weakened: Sequence[Record]) -> int:
+def _delete(store: Writing, stream: StreamState, records: Sequence[Record], weakened: Sequence[Record]) -> int:
     """Delete records, and write those that lose a source or a version to them; return the number of vectors."""
     version = store.advance(stream.id).version
     mark_scrub_due(store, stream, version)
@@ -452,12 +452,12 @@ def _delete(store: Store, stream: StreamState, records: Sequence[Record], weaken
     return vectors
 
 
-def _hand_on_places(store: Store, stream: StreamState, removed: Sequence[Record]) -> list[Record]:
+def _hand_on_places(store: Reading, stream: StreamState, removed: Sequence[Record]) -> list[Record]:
     """Messages of a chat that were put after a removed one, put after the one before that."""
     ids = {record.id for record in removed if AFTER in record.metadata}
     if not ids:
         return []
-    messages = in_order(all_items(store, ItemQuery(stream.id, kinds=("message",))))
+    messages = in_order(store.iterate(ItemQuery(stream.id, kinds=("message",))))
     names = hand_on(messages, ids)
     return [
         record._replace(metadata={**record.metadata, AFTER: names[record.id]})
@@ -466,8 +466,8 @@ def _hand_on_places(store: Store, stream: StreamState, removed: Sequence[Record]
     ]
 
 
-def _with_mentions(store: Store, removal: Removal, is_mentioned: Callable[[str], bool]) -> Removal:
-    items = all_items(store, ItemQuery(removal.stream.id))
+def _with_mentions(store: Reading, removal: Removal, is_mentioned: Callable[[str], bool]) -> Removal:
+    items = store.iterate(ItemQuery(removal.stream.id))
     revisions = store.load(RevisionRecord, stream=removal.stream.id)
     return replace(
         removal,

@@ -13,7 +13,7 @@ from eunoe.model.arguments import ATOM_KINDS, to_micros
 from eunoe.model.atom import MEMORY_KEY, Atom, Record
 from eunoe.model.message import Message
 from eunoe.model.turn import user_named_by
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading
 from eunoe.text.normalize import bare_form, fingerprint, look_alike_form, normalize, normalize_name
 
 Known = dict[bytes, tuple[str, bytes]]
@@ -96,7 +96,7 @@ def all_tombstone_identities(text: str) -> list[bytes]:
     return [*new_tombstone_identities(text), bare_identity(text)]
 
 
-def find_known(store: Store, stream: int, identities: Sequence[bytes], ids: Sequence[str]) -> Known:
+def find_known(store: Reading, stream: int, identities: Sequence[bytes], ids: Sequence[str]) -> Known:
     """What a stream holds under these identities and ids; of what is closed only what has one of the ids."""
     records = store.select(ItemQuery(stream, identities=identities, open=True))
     known = {record.identity: (record.id, record_content(record)) for record in records}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eunoe.model.atom import Record, source_place
-from eunoe.store.contract import Store
+from eunoe.store.contract import Reading, Writing
 from eunoe.store.schema import StreamLink, StreamState
 
 NO_MODEL: Final = "none"
@@ -58,7 +58,7 @@ def pack_vectors(matrix: Floats, sizes: Iterable[int]) -> list[bytes]:
 
 
 def insert_records(
-    store: Store, stream: StreamState, records: Sequence[Record], vectors: VectorBatch, positions: int = 0
+    store: Writing, stream: StreamState, records: Sequence[Record], vectors: VectorBatch, positions: int = 0
 ) -> list[Record]:
     """Insert records under the stream's next version, with those of their vectors that are there."""
     if not records:
@@ -74,7 +74,7 @@ def insert_records(
     return inserted
 
 
-def rewrite_record(store: Store, record: Record, vectors: VectorBatch) -> Record:
+def rewrite_record(store: Writing, record: Record, vectors: VectorBatch) -> Record:
     """Write a record with other words under its number; its vectors are those of the words, if they are there."""
     vectors = vectors if vectors.number else fit_to_store(store, vectors)
     vector = vectors.of(record)
@@ -86,12 +86,12 @@ def rewrite_record(store: Store, record: Record, vectors: VectorBatch) -> Record
     return record
 
 
-def _put_vectors(store: Store, vectors: VectorBatch, pairs: Iterable[tuple[Record, bytes | None]]) -> None:
+def _put_vectors(store: Writing, vectors: VectorBatch, pairs: Iterable[tuple[Record, bytes | None]]) -> None:
     number = vectors.number or store.create_model(vectors.model, vectors.dimensions).number
     store.put_vectors(number, [(record.seq, vector) for record, vector in pairs if vector is not None])
 
 
-def fit_to_store(store: Store, vectors: VectorBatch) -> VectorBatch:
+def fit_to_store(store: Reading, vectors: VectorBatch) -> VectorBatch:
     """Take the vectors, in the step that writes them, if they are of the store's model; otherwise none, so that they
     are made later. Another process may have changed the model in the meantime, or have given the store its first."""
     name = store.get_value("model") or NO_MODEL
@@ -105,7 +105,7 @@ def fit_to_store(store: Store, vectors: VectorBatch) -> VectorBatch:
     return replace(vectors, number=known.number) if known.dimensions == vectors.dimensions else VectorBatch(name)
 
 
-def link_sources(store: Store, stream: StreamState, records: Sequence[Record]) -> None:
+def link_sources(store: Writing, stream: StreamState, records: Sequence[Record]) -> None:
     """Note which other streams the records rest on, so that forgetting there finds them."""
     names = {name for record in records for group in record.supports for name in group if name.startswith("@")}
     scopes = {source_place(name, stream.scope)[0] for name in names} - {stream.scope}

@@ -10,7 +10,7 @@ from eunoe.model.atom import Record
 from eunoe.model.stream import Settings
 from eunoe.records.log import is_due, load_session, log_after, recount
 from eunoe.records.streams import SettingsReader, is_incognito
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading, Writing
 from eunoe.store.schema import Job, SessionState, StreamState
 from eunoe.text.sentences import token_count
 from eunoe.work import leases
@@ -24,7 +24,7 @@ _MAX_CHUNK_FACTOR = 4
 
 
 def claim_job(
-    store: Store, stream: StreamState, least: int | None, ignore_pause: bool, tried: Collection[int] = ()
+    store: Writing, stream: StreamState, least: int | None, ignore_pause: bool, tried: Collection[int] = ()
 ) -> Job | None:
     """Lease the next job of a conversation: one that somebody left, else a new one if it is due.
 
@@ -41,19 +41,19 @@ def claim_job(
 
 
 def can_claim(
-    store: Store, stream: StreamState, least: int | None, ignore_pause: bool, tried: Collection[int] = ()
+    store: Reading, stream: StreamState, least: int | None, ignore_pause: bool, tried: Collection[int] = ()
 ) -> bool:
     """Whether `claim_job` would find something; only reads, so that nobody waits for a look."""
     is_there = _free_job(store, stream, ignore_pause, tried) or _find_due(store, stream, least, limit=1)
     return bool(is_there) and not is_incognito(store, stream.scope)
 
 
-def _free_job(store: Store, stream: StreamState, ignore_pause: bool, tried: Collection[int]) -> Job | None:
+def _free_job(store: Reading, stream: StreamState, ignore_pause: bool, tried: Collection[int]) -> Job | None:
     jobs = (job for job in store.load(Job, stream=stream.id) if job.start not in tried)
     return next((job for job in jobs if leases.is_free(job.lease, utc_now(), ignore_pause)), None)
 
 
-def finish_job(store: Store, job: Job) -> bool:
+def finish_job(store: Writing, job: Job) -> bool:
     """End a job in the step that writes its memories; return False if it is no longer ours: nothing may be written."""
     held = leases.find_held(store, job)
     if held:
@@ -61,12 +61,12 @@ def finish_job(store: Store, job: Job) -> bool:
     return held is not None
 
 
-def job_messages(store: Store, job: Job) -> list[Record]:
+def job_messages(store: Reading, job: Job) -> list[Record]:
     """The messages of a job that are still there."""
     return list(takewhile(lambda record: record.seq <= job.stop, log_after(store, job.stream, job.start)))
 
 
-def messages_before(store: Store, job: Job, most: int) -> list[Record]:
+def messages_before(store: Reading, job: Job, most: int) -> list[Record]:
     """The last messages of the log before a job."""
     query = ItemQuery(job.stream, kinds=("message",), until=job.start, open=True, order="newest", limit=most)
     return store.select(query)[::-1]
@@ -80,7 +80,7 @@ class _Due(NamedTuple):
     settings: Settings
 
 
-def _find_due(store: Store, stream: StreamState, least: int | None, limit: int) -> _Due | None:
+def _find_due(store: Reading, stream: StreamState, least: int | None, limit: int) -> _Due | None:
     """What is due, if that is enough. Messages that came by import were never counted, so that one message is always
     worth a look."""
     session = load_session(store, stream) or SessionState(stream.id)
@@ -92,7 +92,7 @@ def _find_due(store: Store, stream: StreamState, least: int | None, limit: int) 
     return _Due(session, records, settings) if is_enough else None
 
 
-def _cut_jobs(store: Store, stream: StreamState, least: int | None) -> list[Job]:
+def _cut_jobs(store: Writing, stream: StreamState, least: int | None) -> list[Job]:
     """Cut what is due into jobs, if that is enough, and move the cursor past them. The jobs are still to be saved."""
     due = _find_due(store, stream, least, _MAX_MESSAGES)
     if due is None:

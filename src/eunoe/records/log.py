@@ -36,7 +36,7 @@ from eunoe.records.identity import (
 )
 from eunoe.records.insertion import VectorBatch, insert_records
 from eunoe.records.streams import SettingsReader
-from eunoe.store.contract import ItemQuery, Store, all_items
+from eunoe.store.contract import ItemQuery, Reading, Store, Writing
 from eunoe.store.schema import Job, SessionState, StreamLink, StreamState, SummaryState, Tombstone
 from eunoe.text.normalize import normalize_name
 from eunoe.work.leases import CLEARED
@@ -61,7 +61,7 @@ class Comparison(NamedTuple):
         return [place for place in places if place not in self.known and place not in self.forgotten]
 
 
-def compare_with_log(store: Store, stream: StreamState, messages: Sequence[Message]) -> Comparison:
+def compare_with_log(store: Reading, stream: StreamState, messages: Sequence[Message]) -> Comparison:
     """Find out what the log has already."""
     comparison = Comparison(_identities(messages), {}, set(), set(), set())
     if _match_repetition(store, stream, messages, comparison):
@@ -72,7 +72,15 @@ def compare_with_log(store: Store, stream: StreamState, messages: Sequence[Messa
     return comparison
 
 
-def _match_repetition(store: Store, stream: StreamState, messages: Sequence[Message], comparison: Comparison) -> bool:
+def new_messages(store: Reading, scope: Scope, messages: Sequence[Message]) -> Sequence[Message]:
+    """Those that the log does not have: only these need vectors."""
+    stream = store.stream(scope)
+    if stream is None:
+        return messages
+    return [messages[place] for place in compare_with_log(store, stream, messages).new_places()]
+
+
+def _match_repetition(store: Reading, stream: StreamState, messages: Sequence[Message], comparison: Comparison) -> bool:
     """Whether the same request stored one of these before. Then it stored all that were new: it is one step."""
     ids = repeatable_ids(len(messages))
     found = {record.id for record in store.select(ItemQuery(stream.id, ids=ids))} if ids else set()
@@ -83,7 +91,7 @@ def _match_repetition(store: Store, stream: StreamState, messages: Sequence[Mess
 
 
 def append_messages(
-    store: Store,
+    store: Writing,
     stream: StreamState,
     messages: Sequence[Message],
     comparison: Comparison,
@@ -166,7 +174,7 @@ def _identities(messages: Iterable[Message]) -> list[bytes]:
     return identities
 
 
-def _match_identities(store: Store, stream: StreamState, messages: Sequence[Message], comparison: Comparison) -> None:
+def _match_identities(store: Reading, stream: StreamState, messages: Sequence[Message], comparison: Comparison) -> None:
     identities = [identity for identity in comparison.identities if identity]
     if not identities:
         return
@@ -184,7 +192,7 @@ def _match_identities(store: Store, stream: StreamState, messages: Sequence[Mess
             known[identity] = (message.id, message_content(message))
 
 
-def _find_retracted(store: Store, stream: StreamState, messages: Sequence[Message], comparison: Comparison) -> Known:
+def _find_retracted(store: Reading, stream: StreamState, messages: Sequence[Message], comparison: Comparison) -> Known:
     """Messages that were taken back, by their words and time; those with an id are found by it."""
     pairs = zip(comparison.identities, messages, strict=True)
     timed = [identity for identity, message in pairs if identity and not message.id]
@@ -203,7 +211,7 @@ class _Spot(NamedTuple):
     """Whether the batch names this very message, so that no other can be meant."""
 
 
-def _match_places(store: Store, stream: StreamState, messages: Sequence[Message], comparison: Comparison) -> None:
+def _match_places(store: Reading, stream: StreamState, messages: Sequence[Message], comparison: Comparison) -> None:
     """Find, in each session, the longest opening of the batch that the log ends with."""
     sessions: dict[str, list[int]] = defaultdict(list)
     for place, message in enumerate(messages):
@@ -243,7 +251,7 @@ def _match_opening(places: Sequence[int], batch: Sequence[_Spot], tail: Sequence
     return max(matches, list(zip([place for place, _ in rest], past, strict=False)), key=len)
 
 
-def _log_tail(store: Store, stream: StreamState, session: str, limit: int) -> list[_Spot]:
+def _log_tail(store: Reading, stream: StreamState, session: str, limit: int) -> list[_Spot]:
     """The end of a session's log, oldest first, with gaps where messages were forgotten."""
     spots: dict[int, _Spot] = {}
     for tombstone in store.tombstones(stream.id, session_hash=session_hash(session), limit=limit):
@@ -268,7 +276,7 @@ def _is_same(spot: _Spot, given: _Spot) -> bool:
 
 
 def _match_forgotten_words(
-    store: Store, stream: StreamState, messages: Sequence[Message], comparison: Comparison
+    store: Reading, stream: StreamState, messages: Sequence[Message], comparison: Comparison
 ) -> None:
     """Keep forgotten words away where nothing but the words is given, or an id that was derived from their place."""
     known_by_words = {
@@ -288,15 +296,15 @@ FORGOTTEN_USER = "(forgotten)"
 """Stands for a user whose name was forgotten."""
 
 
-def load_session(store: Store, stream: StreamState | None) -> SessionState | None:
+def load_session(store: Reading, stream: StreamState | None) -> SessionState | None:
     found = store.load(SessionState, stream=stream.id) if stream else []
     return found[0] if found else None
 
 
-def log_after(store: Store, stream: int, seq: int, limit: int = 0) -> Iterator[Record]:
+def log_after(store: Reading, stream: int, seq: int, limit: int = 0) -> Iterator[Record]:
     """The messages of a log after a number, in order, without those that were taken back."""
     query = ItemQuery(stream, kinds=("message",), after=seq, open=True)
-    return iter(store.select(query._replace(limit=limit))) if limit else all_items(store, query)
+    return iter(store.select(query._replace(limit=limit))) if limit else store.iterate(query)
 
 
 class Formation(NamedTuple):
@@ -308,7 +316,7 @@ class Formation(NamedTuple):
     """Whether it has just begun."""
 
 
-def note_messages(store: Store, stream: StreamState, records: Sequence[Record], now: datetime) -> Formation:
+def note_messages(store: Writing, stream: StreamState, records: Sequence[Record], now: datetime) -> Formation:
     """Count new messages in the step that stores them; return when the conversation is to be formed."""
     reader = SettingsReader(store, stream)
     if not records or not reader.may_feed(stream.scope):
@@ -334,8 +342,11 @@ def _seconds_to_wait(session: SessionState, settings: Settings) -> float | None:
     return settings.formation_idle_seconds or None if is_enough else None
 
 
-def find_ended(store: Store, stream: StreamState) -> list[Scope]:
+def find_ended(store: Reading, scope: Scope) -> list[Scope]:
     """Earlier conversations of the same users that have messages left to form: they ended when this one began."""
+    stream = store.stream(scope)
+    if stream is None:
+        return []
     session = load_session(store, stream)
     users = set(session.users) if session else set()
     conversations = _conversations_of(store, stream, sorted(users)) - {stream.id}
@@ -344,7 +355,7 @@ def find_ended(store: Store, stream: StreamState) -> list[Scope]:
     return [each.scope for each in store.streams(ids=ended)] if ended else []
 
 
-def _conversations_of(store: Store, stream: StreamState, users: Sequence[str]) -> set[int]:
+def _conversations_of(store: Reading, stream: StreamState, users: Sequence[str]) -> set[int]:
     """Numbers of the conversations that feed the same streams of these users' own."""
     targets = SettingsReader(store, stream).targets(stream.scope, users)
     owned = [found.id for target in targets if target.user and (found := store.stream(target.scope))]
@@ -379,7 +390,7 @@ def is_user_name(user: str) -> bool:
 
 
 def save_session(
-    store: Store, reader: SettingsReader, stream: StreamState, known: SessionState | None, session: SessionState
+    store: Writing, reader: SettingsReader, stream: StreamState, known: SessionState | None, session: SessionState
 ) -> None:
     """Save a session, known or new, and link its users if they are others than before."""
     store.save([session])
@@ -387,20 +398,20 @@ def save_session(
         link_users(store, reader, stream, session.users)
 
 
-def link_users(store: Store, reader: SettingsReader, stream: StreamState, users: Sequence[str]) -> None:
+def link_users(store: Writing, reader: SettingsReader, stream: StreamState, users: Sequence[str]) -> None:
     """Let a conversation be found from its users' own streams, also where nothing was formed from it."""
     targets = reader.targets(stream.scope, users)
     owned = [target.scope for target in targets if target.user and target.scope != stream.scope]
     store.save([StreamLink(stream.id, store.create_stream(scope).id) for scope in owned])
 
 
-def recount(store: Store, stream: StreamState, session: SessionState, settings: Settings | None) -> SessionState:
+def recount(store: Reading, stream: StreamState, session: SessionState, settings: Settings | None) -> SessionState:
     """Count a session anew from the messages after its cursor."""
     turns = turns_to_form(log_after(store, stream.id, session.cursor), stream.scope)
     return add_turns(session._replace(messages=0, weight=0.0), turns, settings)
 
 
-def forget_in_session(store: Store, stream: StreamState, whole: bool, person: str) -> None:
+def forget_in_session(store: Writing, stream: StreamState, whole: bool, person: str) -> None:
     """Take what was forgotten out of a stream's session: its counts, a person among its users, and errors, which may
     repeat words. Runs in the step that removes the records, after they are gone."""
     for number in {stream.id, *linked_streams(store, stream.id)}:
@@ -416,7 +427,7 @@ def forget_in_session(store: Store, stream: StreamState, whole: bool, person: st
         store.save([recount(store, stream, session._replace(users=users), settings)])
 
 
-def linked_streams(store: Store, stream: int) -> set[int]:
+def linked_streams(store: Reading, stream: int) -> set[int]:
     """Streams whose atoms rest on this one, and those that its own rest on."""
     above = {link.stream for link in store.load(StreamLink, source=stream)}
     return above | {link.source for link in store.load(StreamLink, stream=stream)}
@@ -430,7 +441,7 @@ def _users_without(users: Sequence[str], person: str, scope: Scope) -> tuple[str
     return tuple(dict.fromkeys(user for user in named if user not in gone))
 
 
-def _clear_errors(store: Store, stream: int) -> None:
+def _clear_errors(store: Writing, stream: int) -> None:
     tables: tuple[type[Any], ...] = (Job, SummaryState)
     for table in tables:
         failed = [each for each in store.load(table, stream=stream) if each.lease.error]
@@ -439,7 +450,8 @@ def _clear_errors(store: Store, stream: int) -> None:
 
 def retract_messages(store: Store, scope: Scope, ids: Sequence[str], retracted: bool) -> list[Receipt]:
     """Take messages back, or restore them; all of them or, on an error, none."""
-    with store.writing():
+
+    def retract(store: Writing) -> list[Receipt]:
         stream = store.stream(scope)
         records = [_check_message(find_record(store, stream, id)) for id in ids]
         changed = [record for record in records if (record.retired is None) == retracted]
@@ -447,7 +459,9 @@ def retract_messages(store: Store, scope: Scope, ids: Sequence[str], retracted: 
             _check_not_said_again(store, stream, [] if retracted else changed)
             _write(store, stream, changed, utc_now() if retracted else None)
             _count_anew(store, stream, [] if retracted else changed)
-    return [Receipt("stored" if record in changed else "duplicate", record.id) for record in records]
+        return [Receipt("stored" if record in changed else "duplicate", record.id) for record in records]
+
+    return store.write([scope], retract)
 
 
 def _check_message(record: Record) -> Record:
@@ -456,19 +470,19 @@ def _check_message(record: Record) -> Record:
     return record
 
 
-def _check_not_said_again(store: Store, stream: StreamState, records: Sequence[Record]) -> None:
+def _check_not_said_again(store: Reading, stream: StreamState, records: Sequence[Record]) -> None:
     identities = [record.identity for record in records]
     same = store.select(ItemQuery(stream.id, identities=identities, open=True)) if identities else []
     if same:
         raise ConflictError(f"the same was said again as {same[0].id}: what was retracted before it stays so")
 
 
-def _write(store: Store, stream: StreamState, records: Sequence[Record], retired: datetime | None) -> None:
+def _write(store: Writing, stream: StreamState, records: Sequence[Record], retired: datetime | None) -> None:
     version = store.advance(stream.id).version
     store.update([record._replace(version=version, retired=retired) for record in records])
 
 
-def _count_anew(store: Store, stream: StreamState, restored: Sequence[Record]) -> None:
+def _count_anew(store: Writing, stream: StreamState, restored: Sequence[Record]) -> None:
     """Count what is still to be formed. What the cursor passed by while it was retracted becomes a job."""
     session = load_session(store, stream)
     if session is None:

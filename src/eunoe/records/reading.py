@@ -17,19 +17,19 @@ from eunoe.model.scope import ALIASES, Scope
 from eunoe.records.atoms import find_record
 from eunoe.records.streams import check_undamaged, damage_notes, stream_notes
 from eunoe.records.versions import all_versions, has_gaps
-from eunoe.store.contract import ItemQuery, Store, streams_of
+from eunoe.store.contract import ItemQuery, Reading, Store, streams_of
 from eunoe.store.schema import StreamState
 
 
 def find_item(store: Store, scope: Scope, id: str) -> Item:
-    if found := store.find_at_once(scope.alone, (id,)):
-        return found[0].item(scope.alone)
-    with store.reading():
+    def find(store: Reading) -> Item:
         stream = find_owner(store, scope, id)
         return find_record(store, stream, id).item(stream.scope if stream else scope)
 
+    return store.read([scope], find)
 
-def find_owner(store: Store, scope: Scope, id: str) -> StreamState | None:
+
+def find_owner(store: Reading, scope: Scope, id: str) -> StreamState | None:
     """The stream that an id is looked for in: the scope's own, or the one within that has it."""
     if scope.within and (records := find_records(store, scope, [id])):
         return store.streams(ids=[records[0].stream])[0]
@@ -40,28 +40,30 @@ def find_place(store: Store, scope: Scope, ids: Sequence[str]) -> Scope | None:
     """The scope within a user's that has one of these ids: told to whoever would change it in the wrong one."""
     if "user" not in scope.pairs:
         return None
-    with store.reading():
+
+    def find(store: Reading) -> Scope | None:
         records = find_records(store, scope.everything, ids[:1])
         return store.streams(ids=[records[0].stream])[0].scope if records else None
+
+    return store.read([scope], find)
 
 
 def find_items(store: Store, scope: Scope, ids: Sequence[str]) -> list[Item]:
     """Those that are there, in the order of their ids."""
-    found = store.find_at_once(scope.alone, ids)
-    if found is not None:
-        items = {record.id: record.item(scope.alone) for record in found}
-        return [items[id] for id in ids if id in items]
-    with store.reading():
+
+    def find(store: Reading) -> list[Item]:
         streams = {stream.id: stream for stream in streams_of(store, scope)}
         records = find_records(store, scope, ids)
         if len(records) < len({*ids}):
             for stream in streams.values():
                 check_undamaged(store, stream)
-    items = {record.id: record.item(streams[record.stream].scope) for record in records}
-    return [items[id] for id in ids if id in items]
+        items = {record.id: record.item(streams[record.stream].scope) for record in records}
+        return [items[id] for id in ids if id in items]
+
+    return store.read([scope], find)
 
 
-def find_records(store: Store, scope: Scope, ids: Sequence[str]) -> list[Record]:
+def find_records(store: Reading, scope: Scope, ids: Sequence[str]) -> list[Record]:
     """The records that have these ids in a scope. Within it, what the scope itself has comes first."""
     own = store.stream(scope.alone)
     records = store.select(ItemQuery(own.id, ids=ids)) if own and ids else []
@@ -79,14 +81,17 @@ def find_records(store: Store, scope: Scope, ids: Sequence[str]) -> list[Record]
 
 def find_history(store: Store, scope: Scope, id: str) -> list[Atom]:
     """All versions of an atom, oldest first."""
-    with store.reading():
+
+    def find(store: Reading) -> list[Atom]:
         stream = find_owner(store, scope, id)
         record = find_record(store, stream, id)
         versions = all_versions(store, stream, record) if stream else []
         if stream and has_gaps(versions):
             check_undamaged(store, stream)
-    owner = stream.scope if stream else scope
-    return [item for version in versions if isinstance(item := version.item(owner), Atom)]
+        owner = stream.scope if stream else scope
+        return [item for version in versions if isinstance(item := version.item(owner), Atom)]
+
+    return store.read([scope], find)
 
 
 CURSOR_KEY: Final = "cursor_key"
@@ -96,7 +101,7 @@ _HALF_BYTES: Final = 4
 _DIGITS: Final = 16
 
 
-def seal_number(store: Store, seq: int) -> str:
+def seal_number(store: Reading, seq: int) -> str:
     """The number as a text that says nothing about it."""
     key, (left, right) = _key(store), divmod(seq, 1 << 32)
     for turn in range(_ROUNDS):
@@ -104,7 +109,7 @@ def seal_number(store: Store, seq: int) -> str:
     return f"{left << 32 | right:0{_DIGITS}x}"
 
 
-def open_number(store: Store, text: str) -> int:
+def open_number(store: Reading, text: str) -> int:
     """The number that `seal_number` made the text of."""
     key, (left, right) = _key(store), divmod(int(text, 16), 1 << 32)
     for turn in reversed(range(_ROUNDS)):
@@ -115,7 +120,7 @@ def open_number(store: Store, text: str) -> int:
     return number
 
 
-def parse_cursor(store: Store, after: str) -> int | None:
+def parse_cursor(store: Reading, after: str) -> int | None:
     """The number that a page ended with; None where it is the first one."""
     if after == "":
         return None
@@ -132,7 +137,7 @@ def bad_cursor(after: object) -> InputError:
     return InputError(f"cannot read on after {show(after)}: pass the `next` of the page before")
 
 
-def _key(store: Store) -> bytes:
+def _key(store: Reading) -> bytes:
     return (store.get_value(CURSOR_KEY) or "").encode()
 
 
@@ -148,7 +153,7 @@ _IMPERSONAL_KEYS: Final = frozenset({"agent", "app", "project", "shard"})
 """Their values name no person and may be shown to whoever did not name them."""
 
 
-def near_scope_notes(store: Store, scopes: Sequence[Scope], bounds: Bounds, is_one: bool = False) -> tuple[str, ...]:
+def near_scope_notes(store: Reading, scopes: Sequence[Scope], bounds: Bounds, is_one: bool = False) -> tuple[str, ...]:
     """A note for each scope that holds nothing while a near one within the bounds does. Some verbs take one alone."""
     notes = []
     for scope in scopes:
@@ -170,7 +175,7 @@ def _masked_text(near: Scope, asked: Scope) -> str:
     return "/".join(f"{key}={value}" if key in known else f"{key}=..." for key, value in near.pairs.items())
 
 
-def _near_scopes(store: Store, scope: Scope, bounds: Bounds) -> Iterator[Scope]:
+def _near_scopes(store: Reading, scope: Scope, bounds: Bounds) -> Iterator[Scope]:
     """Those with more keys, then those with fewer, then those with keys as other memories call them. What is out of
     bounds is not even looked for."""
     parts, tenant = scope.text.split("/"), scope.pairs.get("tenant", "")
@@ -200,7 +205,7 @@ def _aliased_scopes(scope: Scope) -> Iterator[Scope]:
             yield Scope.of_pairs({alias if name == key else name: value for name, value in scope.pairs.items()})
 
 
-def _holds_items(store: Store, stream: StreamState | None) -> bool:
+def _holds_items(store: Reading, stream: StreamState | None) -> bool:
     return bool(stream and stream.version and store.select(ItemQuery(stream.id, limit=1)))
 
 
@@ -227,7 +232,8 @@ def list_page(
 ) -> Page[Item]:
     """What a scope holds of a query, from a cursor on."""
     limit = query.limit or 1
-    with store.reading():
+
+    def read(store: Reading) -> Page[Item]:
         cursor = parse_cursor(store, after)
         streams = streams_of(store, scope)
         notes = () if any(stream.version for stream in streams) else near_scope_notes(store, [scope], bounds)
@@ -244,11 +250,13 @@ def list_page(
         shown = records[:limit]
         if len(streams) > 1 and query.open and query.known_at is None:
             shown = _without_outdated(store, shown, [stream.id for stream in streams])
-    owners = {stream.id: stream.scope for stream in streams}
-    return Page(tuple(record.item(owners[record.stream]) for record in shown), next_page, notes)
+        owners = {stream.id: stream.scope for stream in streams}
+        return Page(tuple(record.item(owners[record.stream]) for record in shown), next_page, notes)
+
+    return store.read([scope], read)
 
 
-def _without_outdated(store: Store, records: Sequence[Record], streams: Sequence[int]) -> list[Record]:
+def _without_outdated(store: Reading, records: Sequence[Record], streams: Sequence[int]) -> list[Record]:
     """Without the open atoms that another stream held in the same words and has closed since."""
     identities = [record.identity for record in records if record.kind != "message"]
     twins = store.select(ItemQuery(streams=streams, identities=identities, skip_damaged=True)) if identities else []
@@ -259,7 +267,7 @@ def _without_outdated(store: Store, records: Sequence[Record], streams: Sequence
     return [record for record in records if ends.get(record.identity, record.recorded) <= record.recorded]
 
 
-def _choose(store: Store, query: ItemQuery, choice: Choice) -> list[Record]:
+def _choose(store: Reading, query: ItemQuery, choice: Choice) -> list[Record]:
     """The records of a query that are wanted; its limit and offset count no others."""
     limit, records, size = query.limit or 1, list[Record](), max(query.limit or 1, _READ_AT_ONCE)
     wanted = query.offset + limit
@@ -284,21 +292,23 @@ def recent_page(
 ) -> Page[Item]:
     """The atoms of a query in the whole store, or in what these scopes mean, the latest first, from a cursor on."""
     limit = query.limit or 1
-    query = query._replace(order="latest", limit=limit + 1, skip_damaged=True)
-    with store.reading():
-        if after != "":
-            query = query._replace(older_than=_parse_moment(store, after))
+    wanted = query._replace(order="latest", limit=limit + 1, skip_damaged=True)
+
+    def read(store: Reading) -> Page[Item]:
+        query = wanted._replace(older_than=_parse_moment(store, after)) if after != "" else wanted
         records = store.select(query) if scopes is None else _select_latest(store, scopes, query)
         streams = store.streams(ids=list({record.stream for record in records}))
         notes = damage_notes(each for stream in streams for each in store.noticed(stream.id))
         notes = notes if records or after or not scopes else near_scope_notes(store, scopes, bounds)
         shown, has_more = records[:limit], len(records) > limit
         next_page = f"{to_micros(shown[-1].recorded)}:{seal_number(store, shown[-1].seq)}" if has_more else ""
-    owners = {stream.id: stream.scope for stream in streams}
-    return Page(tuple(record.item(owners[record.stream]) for record in shown), next_page, notes)
+        owners = {stream.id: stream.scope for stream in streams}
+        return Page(tuple(record.item(owners[record.stream]) for record in shown), next_page, notes)
+
+    return store.read(scopes or (), read)
 
 
-def _select_latest(store: Store, scopes: Sequence[Scope], query: ItemQuery) -> list[Record]:
+def _select_latest(store: Reading, scopes: Sequence[Scope], query: ItemQuery) -> list[Record]:
     """The latest of several streams. Those whose last atom comes too early are not read, nor what others hold."""
     found, limit = list[Record](), query.limit or 1
     streams = {stream.id for scope in scopes for stream in streams_of(store, scope)}
@@ -311,7 +321,7 @@ def _select_latest(store: Store, scopes: Sequence[Scope], query: ItemQuery) -> l
     return found
 
 
-def _parse_moment(store: Store, after: str) -> tuple[datetime, int]:
+def _parse_moment(store: Reading, after: str) -> tuple[datetime, int]:
     micros, _, seq = after.partition(":") if isinstance(after, str) else ("", "", "")
     digits = micros.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_DIGITS and is_sealed(seq)):
@@ -367,9 +377,5 @@ class ViewCache:
             self._views.clear()
 
     def _version(self, scope: Scope) -> int:
-        version = self._store.version_at_once(scope)
-        if version is not None:
-            return version
-        with self._store.reading():
-            stream = self._store.stream(scope)
+        stream = self._store.read([scope], lambda store: store.stream(scope))
         return stream.version if stream else _NO_STREAM

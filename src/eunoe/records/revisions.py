@@ -15,7 +15,7 @@ from eunoe.model.atom import EXTRACTIVE, Record
 from eunoe.model.stream import Revision
 from eunoe.records.identity import all_tombstone_identities
 from eunoe.records.scrubbing import mark_scrub_due
-from eunoe.store.contract import ItemQuery, Store, all_items
+from eunoe.store.contract import ItemQuery, Reading, Writing
 from eunoe.store.schema import Absorption, Lease, RevisionRecord, StreamState, SummaryState
 from eunoe.text.analyzer import content_terms
 from eunoe.text.normalize import fold
@@ -25,7 +25,7 @@ _NO_REVISION = "there is no revision {} in this scope: it never was, or went wit
 _UNABSORBED = ItemQuery(kinds=("observation",), open=True, reviewed=True, unabsorbed=True)
 
 
-def all_revisions(store: Store, stream: StreamState | None) -> list[Revision]:
+def all_revisions(store: Reading, stream: StreamState | None) -> list[Revision]:
     """Oldest first."""
     if stream is None:
         return []
@@ -33,31 +33,31 @@ def all_revisions(store: Store, stream: StreamState | None) -> list[Revision]:
     return [_revision(record, current) for record in store.load(RevisionRecord, stream=stream.id)]
 
 
-def current_revision(store: Store, stream: StreamState | None) -> Revision | None:
+def current_revision(store: Reading, stream: StreamState | None) -> Revision | None:
     record = load_revision(store, stream, load_summary(store, stream).revision) if stream else None
     return _revision(record, record.number) if record else None
 
 
-def load_summary(store: Store, stream: StreamState) -> SummaryState:
+def load_summary(store: Reading, stream: StreamState) -> SummaryState:
     found = store.load(SummaryState, stream=stream.id)
     return found[0] if found else SummaryState(stream.id)
 
 
-def load_revision(store: Store, stream: StreamState | None, number: int) -> RevisionRecord | None:
+def load_revision(store: Reading, stream: StreamState | None, number: int) -> RevisionRecord | None:
     found = store.load(RevisionRecord, stream=stream.id, number=number) if stream and number else []
     return found[0] if found else None
 
 
-def unabsorbed(store: Store, stream: int, skip_damaged: bool = False, limit: int | None = None) -> list[Record]:
+def unabsorbed(store: Reading, stream: int, skip_damaged: bool = False, limit: int | None = None) -> list[Record]:
     """Open observations that no summary holds, oldest first."""
     return store.select(_UNABSORBED._replace(stream=stream, skip_damaged=skip_damaged, limit=limit))
 
 
-def unabsorbed_count(store: Store, stream: int) -> int:
+def unabsorbed_count(store: Reading, stream: int) -> int:
     return store.count(_UNABSORBED._replace(stream=stream))
 
 
-def ancestry(store: Store, stream: StreamState, number: int) -> list[RevisionRecord]:
+def ancestry(store: Reading, stream: StreamState, number: int) -> list[RevisionRecord]:
     """A revision and those it was written from, latest first."""
     chain = []
     while record := load_revision(store, stream, number):
@@ -67,7 +67,7 @@ def ancestry(store: Store, stream: StreamState, number: int) -> list[RevisionRec
 
 
 def commit_revision(
-    store: Store,
+    store: Writing,
     stream: StreamState,
     parent: int,
     text: str,
@@ -101,7 +101,7 @@ class NewSummary(NamedTuple):
     """The revision it was written from, 0 for none; None if that is the current one."""
 
 
-def write_revision(store: Store, stream: StreamState, new: NewSummary, now: datetime) -> Revision:
+def write_revision(store: Writing, stream: StreamState, new: NewSummary, now: datetime) -> Revision:
     """Put a text in place. It has the lineage of its base; what later revisions had absorbed waits again. The same text
     again, with nothing new absorbed, changes nothing."""
     if new.author == EXTRACTIVE and not new.absorbed:
@@ -120,24 +120,24 @@ def write_revision(store: Store, stream: StreamState, new: NewSummary, now: date
     return revision
 
 
-def _is_written(store: Store, stream: StreamState, new: NewSummary, current: RevisionRecord) -> bool:
+def _is_written(store: Reading, stream: StreamState, new: NewSummary, current: RevisionRecord) -> bool:
     """Whether the current revision says the same and holds all that is to be absorbed."""
     if current.text != new.text or new.base not in (None, current.number, current.parent):
         return False
     return _lineage(store, stream, current.number).issuperset(new.absorbed)
 
 
-def _lineage(store: Store, stream: StreamState, number: int) -> set[str]:
+def _lineage(store: Reading, stream: StreamState, number: int) -> set[str]:
     return {id for record in ancestry(store, stream, number) for id in record.absorbed}
 
 
-def _expect_revision(store: Store, stream: StreamState, number: int) -> int:
+def _expect_revision(store: Reading, stream: StreamState, number: int) -> int:
     if number and load_revision(store, stream, number) is None:
         raise NotFoundError(_NO_REVISION.format(number))
     return number
 
 
-def _find_unabsorbed(store: Store, stream: StreamState, ids: Sequence[str], base: int, current: int) -> list[str]:
+def _find_unabsorbed(store: Reading, stream: StreamState, ids: Sequence[str], base: int, current: int) -> list[str]:
     """Those of some open memories that the lineage of a revision does not hold."""
     query = ItemQuery(stream.id, ids=ids, kinds=ATOM_KINDS, open=True)
     missing = set(ids) - {record.id for record in store.select(query)} if ids else set()
@@ -153,7 +153,7 @@ def _find_unabsorbed(store: Store, stream: StreamState, ids: Sequence[str], base
     return [id for id in ids if id not in held]
 
 
-def restore_revision(store: Store, stream: StreamState | None, number: int, now: datetime) -> Revision:
+def restore_revision(store: Writing, stream: StreamState | None, number: int, now: datetime) -> Revision:
     """Make an earlier text current again, as a child of its own revision: it has that one's lineage, and what the
     revisions in between absorbed waits again."""
     record = load_revision(store, stream, number)
@@ -168,7 +168,7 @@ def restore_revision(store: Store, stream: StreamState | None, number: int, now:
     return revision
 
 
-def forgotten_parts(store: Store, stream: StreamState, text: str) -> list[str]:
+def forgotten_parts(store: Reading, stream: StreamState, text: str) -> list[str]:
     """Those of a text, its lines and its sentences that were forgotten."""
     parts = {
         part: all_tombstone_identities(part)
@@ -180,13 +180,13 @@ def forgotten_parts(store: Store, stream: StreamState, text: str) -> list[str]:
     return [part for part, own in parts.items() if not buried.isdisjoint(own)]
 
 
-def _check_unforgotten(store: Store, stream: StreamState, text: str) -> None:
+def _check_unforgotten(store: Reading, stream: StreamState, text: str) -> None:
     if forgotten_parts(store, stream, text):
         raise InputError("the summary holds words that were forgotten in this scope: leave them out")
 
 
 def purge_revisions(
-    store: Store,
+    store: Writing,
     stream: StreamState,
     gone: Collection[str],
     is_unwanted: Callable[[str], bool] | None = None,
@@ -220,7 +220,7 @@ def purge_revisions(
     return rebuild
 
 
-def drop_revisions(store: Store, stream: StreamState) -> None:
+def drop_revisions(store: Writing, stream: StreamState) -> None:
     """Take back every revision, whatever it was made from. Their numbers stay used up."""
     found = store.load(SummaryState, stream=stream.id)
     if found:
@@ -264,7 +264,7 @@ def nearest_allowed(records: Sequence[RevisionRecord], refused: Collection[int],
     return number
 
 
-def note_absorbed(store: Store, stream: StreamState, number: int) -> None:
+def note_absorbed(store: Writing, stream: StreamState, number: int) -> None:
     """Note as absorbed what the lineage of this revision holds."""
     lineage = {id: record.number for record in ancestry(store, stream, number) for id in record.absorbed}
     known = store.load(Absorption, stream=stream.id)
@@ -272,7 +272,7 @@ def note_absorbed(store: Store, stream: StreamState, number: int) -> None:
     store.save([Absorption(stream.id, id, by) for id, by in lineage.items()])
 
 
-def rename_absorbed(store: Store, stream: StreamState, id: str, to: str) -> None:
+def rename_absorbed(store: Writing, stream: StreamState, id: str, to: str) -> None:
     """Note under another id that an observation was absorbed: other words have its id now."""
     for absorption in store.load(Absorption, stream=stream.id, id=id):
         store.drop(Absorption, stream=stream.id, id=id)
@@ -282,7 +282,7 @@ def rename_absorbed(store: Store, stream: StreamState, id: str, to: str) -> None
     store.save([each._replace(absorbed=ids) for each, ids in zip(revisions, renamed, strict=True)])
 
 
-def _expect_current(store: Store, stream: StreamState, parent: int) -> SummaryState:
+def _expect_current(store: Reading, stream: StreamState, parent: int) -> SummaryState:
     summary = load_summary(store, stream)
     if summary.revision != parent:
         raise ConflictError(
@@ -292,7 +292,7 @@ def _expect_current(store: Store, stream: StreamState, parent: int) -> SummarySt
 
 
 def _add(
-    store: Store,
+    store: Writing,
     stream: StreamState,
     summary: SummaryState,
     parent: int,
@@ -327,7 +327,7 @@ _DIGIT_GROUP = re.compile(r"(?<=\d)[,.'\u00a0\u202f ](?=\d{3}(?!\d))")
 """What stands between the digits of one number, as in 48,500."""
 
 
-def cut_forgotten(store: Store, stream: StreamState, texts: Sequence[str]) -> list[int]:
+def cut_forgotten(store: Writing, stream: StreamState, texts: Sequence[str]) -> list[int]:
     """Take out of every revision of a stream what surely says something of forgotten texts. Return the numbers of those
     that have nothing left: they are still to be purged."""
     records = store.load(RevisionRecord, stream=stream.id) if texts else []
@@ -341,7 +341,7 @@ def cut_forgotten(store: Store, stream: StreamState, texts: Sequence[str]) -> li
 
 
 def find_forgotten(
-    store: Store, stream: StreamState, summaries: Iterable[str], texts: Sequence[str]
+    store: Reading, stream: StreamState, summaries: Iterable[str], texts: Sequence[str]
 ) -> Mapping[str, bool]:
     """The parts of summaries of a stream that say something of forgotten texts which nothing left in the stream does,
     and whether they surely do: they repeat a text, a number or a name of it, or hold little else."""
@@ -355,7 +355,7 @@ def find_forgotten(
     repeated = {part: [text for text in phrases if text in part] for part in parts}
     alone = {term for own in terms.values() for term in own & gone}
     unsaid = {text for found in repeated.values() for text in found}
-    for record in all_items(store, ItemQuery(stream.id), _PAGE) if alone or unsaid else ():
+    for record in store.iterate(ItemQuery(stream.id), _PAGE) if alone or unsaid else ():
         words = f"{record.text}\n{record.caption}"
         folded = fold(_with_whole_numbers(words))
         if any(term[: max(_STEM_CHARACTERS, len(term) - _STEM_CHARACTERS)] in folded for term in alone):

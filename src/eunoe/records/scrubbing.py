@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eunoe.errors import StoreBusyError, StoreError, StoreFullError
-from eunoe.store.contract import Store
+from eunoe.store.contract import Store, Writing
 from eunoe.store.kept_files import Stamp
 from eunoe.store.schema import StreamState
 from eunoe.store.sqlite_files import STAMP_VALUE, file_id
@@ -17,24 +17,26 @@ _NOT_DONE = "the memories are removed, but their bytes are not yet wiped off the
 _DO_LATER = "Forget the same once more {}, or open the store again"
 
 
-def mark_scrub_due(store: Store, stream: StreamState, version: int) -> None:
+def mark_scrub_due(store: Writing, stream: StreamState, version: int) -> None:
     """Note, in the step that removes, that bytes are to be wiped: the mark outlives a process that is killed."""
     due = store.get_value(_DUE_VALUE) or ""
-    store.set_value(_DUE_VALUE, f"{due} {stream.id}.{version}.{store.token}".strip())
+    store.set_value(_DUE_VALUE, f"{due} {stream.id}.{version}.{store.store.token}".strip())
 
 
 def scrub_if_due(store: Store, timeout: float | None = None) -> str:
     """Wipe deleted bytes off the disk if that is still due; return what is left to do, or nothing."""
-    with store.reading():
-        due = store.get_value(_DUE_VALUE)
+    due = store.read((), lambda store: store.get_value(_DUE_VALUE))
     if not due:
         return ""
     left = _remove_kept(store, due.split(), _KEPT_SECONDS if timeout is None else timeout)
+
+    def note_done(store: Writing) -> None:
+        if store.get_value(_DUE_VALUE) == due:  # else something was deleted meanwhile
+            store.set_value(_DUE_VALUE, _kept_marks(due.split()) if left else "")
+
     try:
         _scrub(store, due.split(), timeout)
-        with store.writing():
-            if store.get_value(_DUE_VALUE) == due:  # else something was deleted meanwhile
-                store.set_value(_DUE_VALUE, _kept_marks(due.split()) if left else "")
+        store.write((), note_done)
     except StoreBusyError:
         return f"{_NOT_DONE}: another process keeps reading the store. {_DO_LATER.format('when it ends')}"
     except StoreFullError:
@@ -68,14 +70,13 @@ def _remove_kept(store: Store, marks: Sequence[str], seconds: float) -> str:
         return ""
     streams = set(map(_stream_of, marks))
     try:
-        with store.reading():
-            id = file_id(store.get_value(STAMP_VALUE))
+        id = file_id(store.read((), lambda store: store.get_value(STAMP_VALUE)))
 
         def is_current(stream: int, stamp: Stamp) -> bool:
             if stream in streams or (stamp.get("store"), stamp.get("stream")) != (id, stream):
                 return False
-            with store.reading():
-                return any(state.version == stamp.get("version") for state in store.streams(ids=[stream]))
+            states = store.read((), lambda store: store.streams(ids=[stream]))
+            return any(state.version == stamp.get("version") for state in states)
 
         store.kept_files.drop(seconds, is_current)
     except StoreBusyError as error:

@@ -17,7 +17,7 @@ from eunoe.model.scope import Scope
 from eunoe.model.stream import PRESETS, Settings, Stream, Target, settings_of
 from eunoe.records.revisions import current_revision, unabsorbed, unabsorbed_count
 from eunoe.store.codec import dump_json
-from eunoe.store.contract import ItemQuery, Store, all_streams
+from eunoe.store.contract import ItemQuery, Reading, Store, Writing
 from eunoe.store.schema import IncognitoMark, RevisionRecord, SessionState, SettingsRecord, StreamState
 from eunoe.text.normalize import fingerprint
 
@@ -38,12 +38,12 @@ class StreamSettings(NamedTuple):
     settings: Settings
 
 
-def load_presets(store: Store) -> dict[str, Settings]:
+def load_presets(store: Reading) -> dict[str, Settings]:
     """The built-in presets with their changes, then those that were added, by name."""
     return dict(_read_presets(store.get_value(_PRESETS_VALUE) or "{}"))
 
 
-def changed_presets(store: Store) -> dict[str, Any]:
+def changed_presets(store: Reading) -> dict[str, Any]:
     """What was changed in each preset, and those that were added, whole."""
     return dict(json.loads(store.get_value(_PRESETS_VALUE) or "{}"))
 
@@ -55,7 +55,7 @@ def _read_presets(stored: str) -> Mapping[str, Settings]:
     return {name: settings_of(PRESETS.get(name), changes.get(name, {})) for name in names}
 
 
-def save_preset(store: Store, name: str, like: str, changes: Mapping[str, Any]) -> Settings:
+def save_preset(store: Writing, name: str, like: str, changes: Mapping[str, Any]) -> Settings:
     """Change a preset or make one; `like` gives a new one its start."""
     known, stored = load_presets(store), changed_presets(store)
     if like and like not in known:
@@ -71,7 +71,7 @@ def save_preset(store: Store, name: str, like: str, changes: Mapping[str, Any]) 
     return settings
 
 
-def configure_stream(store: Store, scope: Scope, preset: str, changes: Mapping[str, Any]) -> Settings:
+def configure_stream(store: Writing, scope: Scope, preset: str, changes: Mapping[str, Any]) -> Settings:
     """Change the settings of one stream; it keeps its preset unless another is named."""
     known = load_presets(store)
     here = store.stream(scope)
@@ -91,7 +91,7 @@ def configure_stream(store: Store, scope: Scope, preset: str, changes: Mapping[s
     return settings
 
 
-def drop_prompts(store: Store, stream: StreamState) -> tuple[str, ...]:
+def drop_prompts(store: Writing, stream: StreamState) -> tuple[str, ...]:
     """Take the texts out of a stream's settings, which may say something of whose they are; return them."""
     own = _load_one(store, stream)
     texts = {name: own.changes[name] for name in _PROMPTS if own.changes.get(name)} if own else {}
@@ -105,7 +105,7 @@ def drop_prompts(store: Store, stream: StreamState) -> tuple[str, ...]:
 class SettingsReader:
     """Reads settings for one step: each stream's are read once."""
 
-    def __init__(self, store: Store, *streams: StreamState) -> None:
+    def __init__(self, store: Reading, *streams: StreamState) -> None:
         self._store = store
         self._streams = {stream.scope.text: stream for stream in streams}
         """Those that the caller has read already."""
@@ -184,14 +184,14 @@ class SettingsReader:
         return {stream.scope.text: (stream.scope, records[stream.id]) for stream in streams}
 
 
-def describe_streams(store: Store, keys: Mapping[str, str], bounds: Bounds = NO_BOUNDS) -> list[Stream]:
+def describe_streams(store: Reading, keys: Mapping[str, str], bounds: Bounds = NO_BOUNDS) -> list[Stream]:
     """The streams that hold something, of scopes that have these keys and that a preset has settings for."""
     reader = SettingsReader(store)
     held = (stream for stream in written_streams(store, keys, bounds) if holds_anything(store, stream))
     return [described for stream in held if (described := describe_stream(store, reader, stream))]
 
 
-def describe_stream(store: Store, reader: SettingsReader, stream: StreamState) -> Stream | None:
+def describe_stream(store: Reading, reader: SettingsReader, stream: StreamState) -> Stream | None:
     own = reader.of(stream.scope)
     if own is None:
         return None
@@ -213,21 +213,23 @@ def describe_stream(store: Store, reader: SettingsReader, stream: StreamState) -
     )
 
 
-def written_streams(store: Store, keys: Mapping[str, str], bounds: Bounds = NO_BOUNDS) -> Iterator[StreamState]:
+def written_streams(store: Reading, keys: Mapping[str, str], bounds: Bounds = NO_BOUNDS) -> Iterator[StreamState]:
     """Streams within bounds that were ever written to, with these keys and no other tenant.
 
     One that was only named as a source was not written to."""
     tenant = bounds.keys.get("tenant") or keys.get("tenant", "")
     parts = [Scope.of_pairs({key: value}).text for key, value in keys.items()]
     # With keys, the database picks: a stream that is decoded only to be dropped costs far more than one that is not.
-    streams = store.streams(limit=_ALL_STREAMS, containing=parts, tenant=tenant) if keys else all_streams(store, tenant)
+    streams = (
+        store.streams(limit=_ALL_STREAMS, containing=parts, tenant=tenant) if keys else store.iterate_streams(tenant)
+    )
     for stream in streams:
         is_asked = not keys or Scope.of_pairs(keys, within=True).covers(stream.scope)
         if stream.version and is_asked and bounds.covers(stream.scope):
             yield stream
 
 
-def holds_anything(store: Store, stream: StreamState, tombstones: bool = False) -> bool:
+def holds_anything(store: Reading, stream: StreamState, tombstones: bool = False) -> bool:
     """Whether anything is left in a stream; with `tombstones` these count too."""
     if store.select(ItemQuery(stream.id, limit=1)):
         return True
@@ -236,7 +238,7 @@ def holds_anything(store: Store, stream: StreamState, tombstones: bool = False) 
     return tombstones and bool(store.tombstones(stream.id, limit=1))
 
 
-def _load_one(store: Store, stream: StreamState | None) -> SettingsRecord | None:
+def _load_one(store: Reading, stream: StreamState | None) -> SettingsRecord | None:
     found = store.load(SettingsRecord, stream=stream.id) if stream else []
     return found[0] if found else None
 
@@ -266,12 +268,12 @@ def _as_json(changes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in changes.items()}
 
 
-def is_incognito(store: Store, scope: Scope, session: str = "") -> bool:
+def is_incognito(store: Reading, scope: Scope, session: str = "") -> bool:
     """Whether the session of this scope is incognito, or the one that a message in it names."""
     return bool(store.load(IncognitoMark, key=_marks(scope, session)))
 
 
-def incognito_places(store: Store, scope: Scope, messages: Sequence[Message]) -> set[int]:
+def incognito_places(store: Reading, scope: Scope, messages: Sequence[Message]) -> set[int]:
     """The places of the messages that belong to an incognito session."""
     sessions = {message.session for message in messages}
     hidden = {session for session in sessions if is_incognito(store, scope, session)}
@@ -284,13 +286,13 @@ def all_receipts(messages: Sequence[Message], hidden: Set[int], kept: Sequence[R
     return [Receipt("ignored", message.id) if place in hidden else next(rest) for place, message in enumerate(messages)]
 
 
-def check_not_incognito(store: Store, scope: Scope) -> None:
+def check_not_incognito(store: Reading, scope: Scope) -> None:
     """Refuse what would leave something behind in a session that is incognito."""
     if is_incognito(store, scope):
         raise ConflictError(f"{scope} is incognito, so that nothing of it is kept: take that mark off first")
 
 
-def set_incognito(store: Store, scope: Scope, on: bool, bounds: Bounds = NO_BOUNDS) -> None:
+def set_incognito(store: Writing, scope: Scope, on: bool, bounds: Bounds = NO_BOUNDS) -> None:
     """Mark a session as incognito, or take the mark off. Where the session is out of bounds, others have a part in it:
     then only the scope itself is marked."""
     session = _session_scope(scope)
@@ -324,18 +326,18 @@ def _is_outer(key: str) -> bool:
     return key == "agent" or key not in LAYERS
 
 
-def _holds_messages(store: Store, stream: StreamState | None) -> bool:
+def _holds_messages(store: Reading, stream: StreamState | None) -> bool:
     return bool(stream and store.select(ItemQuery(stream.id, kinds=("message",), limit=1)))
 
 
-def _has_messages(store: Store, session: Scope) -> bool:
+def _has_messages(store: Reading, session: Scope) -> bool:
     outer = {key: value for key, value in session.pairs.items() if _is_outer(key)}
     parts = [Scope(**{key: value}).text for key, value in outer.items()]
     streams = store.streams(limit=_ALL_STREAMS, containing=parts or ("=",), tenant=outer.get("tenant", ""))
     return any(_is_in_session(store, stream, session, outer) for stream in streams)
 
 
-def _is_in_session(store: Store, stream: StreamState, session: Scope, outer: dict[str, str]) -> bool:
+def _is_in_session(store: Reading, stream: StreamState, session: Scope, outer: dict[str, str]) -> bool:
     if _session_scope(stream.scope) == session:
         return _holds_messages(store, stream)
     own = {key: value for key, value in stream.scope.pairs.items() if _is_outer(key)}
@@ -352,12 +354,12 @@ def damage_notes(damage: Iterable[Damage]) -> tuple[str, ...]:
     return tuple(f"damaged, and left out: {each}" for each in damage)
 
 
-def stream_notes(store: Store, streams: Iterable[StreamState | None]) -> tuple[str, ...]:
+def stream_notes(store: Reading, streams: Iterable[StreamState | None]) -> tuple[str, ...]:
     """What a caller is told who was shown a part of some streams: to be called when that part was read."""
     return damage_notes(damage for stream in streams if stream for damage in store.damage(stream.id, _MOST_ROWS))
 
 
-def check_undamaged(store: Store, stream: StreamState) -> None:
+def check_undamaged(store: Reading, stream: StreamState) -> None:
     """Raise DamagedStoreError if something of a stream is lost: what was not found may have been there."""
     if damage := store.damage(stream.id):
         raise DamagedStoreError(
@@ -369,8 +371,11 @@ def check_undamaged(store: Store, stream: StreamState) -> None:
 def renew_vectors(store: Store) -> None:
     """Mark the records whose vectors are lost, so that these are made again."""
     seqs = list(store.lost_vectors)
-    with store.writing():
+
+    def renew(store: Writing) -> None:
         records = store.select(ItemQuery(seqs=seqs))
         versions = {stream: store.advance(stream).version for stream in {record.stream for record in records}}
         store.update([record._replace(pending=True, version=versions[record.stream]) for record in records])
+
+    store.write((), renew)
     store.lost_vectors.difference_update(seqs)

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from eunoe.model.atom import Bounds, Record, SourcePlace
@@ -10,7 +11,7 @@ from eunoe.model.turn import speaking_users
 from eunoe.records.forgetting import Forgotten, Held, Removal
 from eunoe.records.revisions import MIN_PHRASE_CHARACTERS, find_forgotten
 from eunoe.records.streams import SettingsReader
-from eunoe.store.contract import ItemQuery, Store, all_items, streams_of
+from eunoe.store.contract import ItemQuery, Reading, Store, streams_of
 from eunoe.store.schema import RevisionRecord, StreamState
 from eunoe.text.normalize import normalize
 
@@ -43,20 +44,23 @@ def find_held(
 ) -> Held:
     """What stays and still has the words, within bounds: what the memories came from and, after a search, what says the
     same. Whoever is bound is told nothing of what is beyond, nor whether it is there."""
-    with store.reading():
+    texts = _texts(forgotten.removals)
+    same = {normalize(text) for text in texts}
+
+    def has_words(record: Record) -> bool:
+        held = (text in record.text or text in record.caption for text in traces.held) if traces else ()
+        return normalize(record.text) in same or any(held)
+
+    def find(store: Reading) -> tuple[set[SourcePlace], set[Scope], set[SourcePlace], set[SourcePlace]]:
         origins = _find_standing(store, [place for place in forgotten.origins if bounds.covers(place[0])])
         shown = _shown_scopes(store, forgotten.removals)
-        own = others = set[SourcePlace]()
-        if traces and (texts := _texts(forgotten.removals)):
-            same = {normalize(text) for text in texts}
+        if not traces or not texts:
+            return origins, shown, set(), set()
+        streams = own_streams(store, scopes, bounds)
+        own = _find_saying(store, streams, has_words)
+        return origins, shown, own, _find_elsewhere(store, streams, bounds, has_words, is_known=bool(traces.held))
 
-            def has_words(record: Record) -> bool:
-                held = (text in record.text or text in record.caption for text in traces.held)
-                return normalize(record.text) in same or any(held)
-
-            streams = own_streams(store, scopes, bounds)
-            own = _find_saying(store, streams, has_words)
-            others = _find_elsewhere(store, streams, bounds, has_words, is_known=bool(traces.held))
+    origins, shown, own, others = store.read((), find)
     places = defaultdict[Scope, list[str]](list)
     for scope, id in sorted(origins | own | others, key=lambda place: (place[0].text, place[1])):
         places[scope].append(id)
@@ -78,20 +82,20 @@ def _search_names(removals: Sequence[Removal]) -> list[str | bytes]:
     return [*ids, *(name for record in records for name in (record.identity, record.topic) if name)]
 
 
-def own_streams(store: Store, scopes: Sequence[Scope], bounds: Bounds) -> dict[int, StreamState]:
+def own_streams(store: Reading, scopes: Sequence[Scope], bounds: Bounds) -> dict[int, StreamState]:
     """The streams of the scopes that were named, of a user's all there are, by their numbers."""
     meant = (scope.everything if "user" in scope.pairs else scope for scope in scopes)
     streams = (stream for scope in meant for stream in streams_of(store, scope))
     return {stream.id: stream for stream in streams if bounds.covers(stream.scope)}
 
 
-def shown_streams(store: Store, removals: Sequence[Removal], bounds: Bounds) -> dict[int, StreamState]:
+def shown_streams(store: Reading, removals: Sequence[Removal], bounds: Bounds) -> dict[int, StreamState]:
     """The streams that a context of what went shows, by their numbers."""
     found = (store.stream(scope) for scope in _shown_scopes(store, removals) if bounds.covers(scope))
     return {stream.id: stream for stream in found if stream}
 
 
-def _shown_scopes(store: Store, removals: Sequence[Removal]) -> set[Scope]:
+def _shown_scopes(store: Reading, removals: Sequence[Removal]) -> set[Scope]:
     """What a context of what went shows, whether or not anything is stored there."""
     reader = SettingsReader(store)
     return {
@@ -103,7 +107,7 @@ def _shown_scopes(store: Store, removals: Sequence[Removal]) -> set[Scope]:
     }
 
 
-def _find_standing(store: Store, places: Iterable[SourcePlace]) -> set[SourcePlace]:
+def _find_standing(store: Reading, places: Iterable[SourcePlace]) -> set[SourcePlace]:
     found = set()
     for scope, id in places:
         stream = store.stream(scope)
@@ -113,25 +117,25 @@ def _find_standing(store: Store, places: Iterable[SourcePlace]) -> set[SourcePla
 
 
 def _find_saying(
-    store: Store, streams: Mapping[int, StreamState], has_words: Callable[[Record], bool]
+    store: Reading, streams: Mapping[int, StreamState], has_words: Callable[[Record], bool]
 ) -> set[SourcePlace]:
     return {
         (stream.scope, record.id)
         for stream in streams.values()
-        for record in all_items(store, ItemQuery(stream.id))
+        for record in store.iterate(ItemQuery(stream.id))
         if has_words(record)
     }
 
 
 def _find_elsewhere(
-    store: Store, own: Mapping[int, StreamState], bounds: Bounds, has_words: Callable[[Record], bool], is_known: bool
+    store: Reading, own: Mapping[int, StreamState], bounds: Bounds, has_words: Callable[[Record], bool], is_known: bool
 ) -> set[SourcePlace]:
     """What says the same in other streams: of the whole store if it is known that some do, else in all within bounds,
     so that the time it takes tells nothing of what is beyond."""
     if bounds.scopes:
         within = own_streams(store, [scope.everything for scope in bounds.scopes], bounds)
         return _find_saying(store, {id: stream for id, stream in within.items() if id not in own}, has_words)
-    records = [record for record in all_items(store, ItemQuery()) if has_words(record)] if is_known else []
+    records = [record for record in store.iterate(ItemQuery()) if has_words(record)] if is_known else []
     ids = list({record.stream for record in records} - own.keys())
     scopes = {stream.id: stream.scope for stream in store.streams(ids=ids)} if ids else {}
     return {(scopes[record.stream], record.id) for record in records if record.stream in scopes}
@@ -153,9 +157,7 @@ def find_traces(
     traces, held = [], []
     for removal in removals:
         ids = [record.id for record in removal.records]
-        with store.reading():
-            left = store.select(ItemQuery(removal.stream.id, ids=ids)) if ids else []
-        traces += [f"items: {record.id} is still there" for record in left]
+        traces += [f"items: {id} is still there" for id in store.read((), partial(_still_there, removal.stream, ids))]
     texts = search_texts(removals)
     found_places = store.find_traces(texts)
     for text in filter(found_places.__contains__, texts):
@@ -170,20 +172,28 @@ def find_traces(
     return Traces(list(dict.fromkeys(traces + _name_traces(store, removals, is_shared))), held)
 
 
+def _still_there(stream: StreamState, ids: Sequence[str], store: Reading) -> list[str]:
+    return [record.id for record in store.select(ItemQuery(stream.id, ids=ids))] if ids else []
+
+
 def _doubtful_summaries(
     store: Store, removals: Sequence[Removal], own: Mapping[int, StreamState], shown: Mapping[int, StreamState]
 ) -> list[str]:
     """Summaries of the scopes that were named, or that are shown with them, which say something of what is gone, or
     may. What others feed too, such as an agent's shard, counts only where it surely does."""
-    gone, parts = _texts(removals), []
-    with store.reading():
+    gone = _texts(removals)
+
+    def find(store: Reading) -> list[str]:
+        parts = []
         for stream in {**shown, **own}.values():
             texts = [record.text for record in store.load(RevisionRecord, stream=stream.id)]
             found = find_forgotten(store, stream, texts, gone)
             is_strict = stream.id in own or "user" in stream.scope.pairs
             doubtful = [part for part, is_sure in found.items() if is_sure or is_strict]
             parts += [f"revisions.text of {stream.scope}: {part[:40]!r}" for part in doubtful]
-    return parts
+        return parts
+
+    return store.read((), find)
 
 
 def _is_in_table(places: Sequence[str]) -> bool:
@@ -201,13 +211,15 @@ def _name_traces(store: Store, removals: Sequence[Removal], is_shared: bool) -> 
 
 def _summaries_with(store: Store, removals: Sequence[Removal], text: str) -> list[str]:
     """Summaries that repeat a text which no memory of their own scope holds: those of other scopes excuse nothing."""
-    with store.reading():
+
+    def find(store: Reading) -> list[str]:
         return [
             f"revisions.text of {removal.stream.scope}"
             for removal in removals
             if any(text in record.text for record in store.load(RevisionRecord, stream=removal.stream.id))
             and not any(
-                text in record.text or text in record.caption
-                for record in all_items(store, ItemQuery(removal.stream.id))
+                text in record.text or text in record.caption for record in store.iterate(ItemQuery(removal.stream.id))
             )
         ]
+
+    return store.read((), find)

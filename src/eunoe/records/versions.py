@@ -13,7 +13,7 @@ from eunoe.model.result import Receipt
 from eunoe.model.scope import Scope
 from eunoe.records.identity import record_content, related_topics, topic_of
 from eunoe.records.insertion import VectorBatch, insert_records
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading, Writing
 from eunoe.store.schema import StreamState
 from eunoe.text.normalize import normalize_name
 
@@ -21,7 +21,7 @@ LastSaid = tuple[datetime, int]
 """When something was said last: the moment, and the message's number to decide between equal moments."""
 
 
-def find_by_id(store: Store, stream: int, id: str) -> Record | None:
+def find_by_id(store: Reading, stream: int, id: str) -> Record | None:
     found = store.select(ItemQuery(stream, ids=[id])) if id else []
     return found[0] if found else None
 
@@ -30,7 +30,7 @@ def stored_receipt(record: Record) -> Receipt:
     return Receipt("stored", record.id, embedded=not record.pending)
 
 
-def find_same_topic(store: Store, stream: StreamState, record: Record) -> list[Record]:
+def find_same_topic(store: Reading, stream: StreamState, record: Record) -> list[Record]:
     """Open atoms of the same kind and memory key, latest first, but for those about other people only."""
     if record.topic is None:
         return []
@@ -41,7 +41,7 @@ def find_same_topic(store: Store, stream: StreamState, record: Record) -> list[R
     return [other for other in found if not other.people or not names.isdisjoint(map(normalize_name, other.people))]
 
 
-def last_said(store: Store, stream: StreamState, record: Record) -> LastSaid:
+def last_said(store: Reading, stream: StreamState, record: Record) -> LastSaid:
     """When an atom was last said to be true: by the latest message it rests on, by its own times, or when it was
     recorded."""
     moments = [(moment, 0) for moment in (record.time, record.valid_from) if moment is not None]
@@ -51,7 +51,7 @@ def last_said(store: Store, stream: StreamState, record: Record) -> LastSaid:
     return latest if record.valid_to is None else min(latest, (record.valid_to, 0))
 
 
-def _source_messages(store: Store, stream: StreamState, record: Record) -> Iterator[Record]:
+def _source_messages(store: Reading, stream: StreamState, record: Record) -> Iterator[Record]:
     places: defaultdict[Scope, list[str]] = defaultdict(list)
     for scope, id in (source_place(name, stream.scope) for name in record.sources):
         places[scope].append(id)
@@ -61,7 +61,7 @@ def _source_messages(store: Store, stream: StreamState, record: Record) -> Itera
             yield from store.select(ItemQuery(owner.id, kinds=("message",), ids=ids))
 
 
-def insert_keyed(store: Store, stream: StreamState, new: Record, vectors: VectorBatch) -> Receipt:
+def insert_keyed(store: Writing, stream: StreamState, new: Record, vectors: VectorBatch) -> Receipt:
     """Store an atom with a memory key. Those with the same one that say something else are its rivals, but for a pinned
     one: only `update` closes it."""
     content, found = record_content(new), find_same_topic(store, stream, new)
@@ -70,7 +70,7 @@ def insert_keyed(store: Store, stream: StreamState, new: Record, vectors: Vector
 
 
 def insert_in_time(
-    store: Store, stream: StreamState, new: Record, rivals: Sequence[Record], vectors: VectorBatch, said: LastSaid
+    store: Writing, stream: StreamState, new: Record, rivals: Sequence[Record], vectors: VectorBatch, said: LastSaid
 ) -> Receipt:
     """Store an atom, last said at `said`, beside rivals that say something else. It closes the older ones; if one is
     newer, it is kept as history, closed from the start."""
@@ -89,7 +89,7 @@ def insert_in_time(
 
 
 def split_rivals(
-    store: Store, stream: StreamState, new: Record, rivals: Sequence[Record], said: LastSaid
+    store: Writing, stream: StreamState, new: Record, rivals: Sequence[Record], said: LastSaid
 ) -> tuple[list[Record], list[Record]]:
     """The rivals that an atom closes, and the later ones that close it, in their order. One that is later but in review
     closes it when it is kept."""
@@ -102,7 +102,7 @@ def split_rivals(
     return earlier, [rival for rival in later if not rival.in_review]
 
 
-def note_replaced(store: Store, stream: StreamState, waiting: Record, ids: Sequence[str]) -> None:
+def note_replaced(store: Writing, stream: StreamState, waiting: Record, ids: Sequence[str]) -> None:
     """Note what an atom in review is to close when it is kept."""
     replaces = tuple(dict.fromkeys([*waiting.replaces, *ids]))
     if replaces != waiting.replaces:
@@ -110,7 +110,7 @@ def note_replaced(store: Store, stream: StreamState, waiting: Record, ids: Seque
 
 
 def _insert_into_history(
-    store: Store, stream: StreamState, new: Record, newer: Record, vectors: VectorBatch, said: LastSaid
+    store: Writing, stream: StreamState, new: Record, newer: Record, vectors: VectorBatch, said: LastSaid
 ) -> Receipt:
     """Put an atom where it belongs in the history of a newer one. Words that stand there already are not repeated."""
     before, after = _neighbours(store, stream, newer, said)
@@ -135,7 +135,7 @@ def _insert_into_history(
     return stored_receipt(inserted)
 
 
-def _neighbours(store: Store, stream: StreamState, newer: Record, said: LastSaid) -> tuple[Record | None, Record]:
+def _neighbours(store: Reading, stream: StreamState, newer: Record, said: LastSaid) -> tuple[Record | None, Record]:
     """The versions of an atom just before and just after the moment `said`."""
     after = newer
     before = find_by_id(store, stream.id, after.supersedes)
@@ -152,7 +152,7 @@ def _end_before(start: datetime, new: Record, after: Record, after_said: datetim
 
 
 def add_support(
-    store: Store,
+    store: Writing,
     stream: StreamState,
     record: Record,
     supports: Sequence[Support],
@@ -177,7 +177,7 @@ def add_support(
 
 
 def close_into(
-    store: Store, stream: StreamState, record: Record, into: Record, start: datetime, recorded: datetime
+    store: Writing, stream: StreamState, record: Record, into: Record, start: datetime, recorded: datetime
 ) -> None:
     """Close an atom into one that is there already, and hang it on the beginning of that one's history."""
     version = store.advance(stream.id).version
@@ -199,7 +199,7 @@ def closed_record(record: Record, by: str, start: datetime, recorded: datetime) 
     return record._replace(retired=recorded, superseded_by=by, valid_to=end)
 
 
-def all_versions(store: Store, stream: StreamState, record: Record) -> list[Record]:
+def all_versions(store: Reading, stream: StreamState, record: Record) -> list[Record]:
     """All versions of an atom, oldest first: each before the one that closed it, else as they were recorded."""
     versions = {record.id: record}
     waiting = [record]
@@ -232,7 +232,7 @@ def _in_order(versions: Mapping[str, Record]) -> list[Record]:
     return list({**ordered, **versions}.values())  # links that form a circle follow at the end
 
 
-def reworded_versions(store: Store, record: Record) -> list[Record]:
+def reworded_versions(store: Reading, record: Record) -> list[Record]:
     """An atom and the later versions that may repeat its words. Those with a memory key are left out: each is a
     statement of its own."""
     found = [record]
@@ -241,7 +241,7 @@ def reworded_versions(store: Store, record: Record) -> list[Record]:
     return [version for version in found if version.seq == record.seq or version.topic is None]
 
 
-def bridge_gaps(store: Store, stream: StreamState, removed: Sequence[Record]) -> list[Record]:
+def bridge_gaps(store: Reading, stream: StreamState, removed: Sequence[Record]) -> list[Record]:
     """The versions that stay when some are removed, linked past those. One that only they closed is open again."""
     removed_ids = {record.id: record for record in removed}
     versions = _affected_versions(store, stream, removed)
@@ -253,7 +253,7 @@ def bridge_gaps(store: Store, stream: StreamState, removed: Sequence[Record]) ->
     return [record for record in _in_single_lines(linked) if record != staying[record.id]]
 
 
-def _affected_versions(store: Store, stream: StreamState, removed: Sequence[Record]) -> dict[str, Record]:
+def _affected_versions(store: Reading, stream: StreamState, removed: Sequence[Record]) -> dict[str, Record]:
     linked = [record for record in removed if record.supersedes or record.superseded_by]
     versions = {version.id: version for record in linked for version in all_versions(store, stream, record)}
     identities = [record.identity for record in versions.values()]
@@ -271,7 +271,7 @@ def next_version(id: str, removed: Mapping[str, Record]) -> str:
     return "" if id in removed else id
 
 
-def _link_past(store: Store, record: Record, removed: Mapping[str, Record], linked: Mapping[str, Record]) -> Record:
+def _link_past(store: Reading, record: Record, removed: Mapping[str, Record], linked: Mapping[str, Record]) -> Record:
     """Link a version to the next one that stays, or open it again if there is none."""
     by = next_version(record.superseded_by, removed)
     next_start = removed[record.superseded_by].valid_from
@@ -302,7 +302,7 @@ def _in_single_lines(records: Mapping[str, Record]) -> list[Record]:
     ]
 
 
-def _open_duplicate(store: Store, record: Record, removed: Mapping[str, Record], linked: Mapping[str, Record]) -> str:
+def _open_duplicate(store: Reading, record: Record, removed: Mapping[str, Record], linked: Mapping[str, Record]) -> str:
     """The id of an open atom in the very same words, beside which this one cannot be open."""
     stored = store.select(ItemQuery(record.stream, identities=[record.identity], open=True))
     others = [other for other in (*stored, *linked.values()) if other.id not in removed]

@@ -17,35 +17,33 @@ from pydantic_core import to_json
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 
-from eunoe.errors import AccessError, InputError, LlmError, NotFoundError
+from eunoe.errors import AccessError, InputError, NotFoundError
 from eunoe.model.arguments import RIGHTS, Right
 from eunoe.model.json import json_value
-from eunoe.model.result import ImportReport, LlmReport, ModelCall, Status
+from eunoe.model.result import ImportReport
 from eunoe.server.access import Caller, find_session_id, set_session_id
 from eunoe.server.audit import AuditEntry
-from eunoe.server.jobs import Job, JobState
-from eunoe.server.keys import Key, parse_duration, parse_end
-from eunoe.server.middleware import attempt_of
-from eunoe.server.problems import NoLlmError, problem
-from eunoe.server.requests import json_router
-from eunoe.server.routes.common import (
+from eunoe.server.common import (
     Body,
     CallerParam,
     ExactField,
     ModelField,
-    PageFields,
     ScopesField,
     ScopeText,
     ServicesParam,
     reply,
 )
-from eunoe.server.routes.schemas import answers, model_of
+from eunoe.server.jobs import Job, JobState
+from eunoe.server.keys import Key, parse_duration, parse_end
+from eunoe.server.middleware import attempt_of
+from eunoe.server.problems import problem
+from eunoe.server.requests import json_router
+from eunoe.server.schemas import answers, model_of
 from eunoe.server.services import Services
 from eunoe.server.webhooks import Delivery, Feed, Webhook, check_url
 
 _health = json_router("health")
 NonceParam = Annotated[str, Query(pattern="^[0-9a-f]{32,128}$", examples=["0123456789abcdef" * 2])]
-STATUS: Any = model_of(Status)
 
 
 class Live(BaseModel):
@@ -81,12 +79,6 @@ async def identity(
     """A local client asks this before it sends the owner's token: only who knows the token can answer."""
     proof = hmac.new(services.owner_token.encode(), nonce.encode(), hashlib.sha256).hexdigest()
     return JSONResponse({"proof": proof})
-
-
-@_health.get("/v1/status", summary="How the store stands", responses=answers(STATUS))
-async def get_status(caller: CallerParam) -> Response:
-    """What the key may see of it: what it holds, what is still due, how large it is."""
-    return reply(await caller.async_memory.status())
 
 
 @_health.get("/metrics", summary="Metrics in Prometheus' format", response_class=Response)
@@ -306,18 +298,19 @@ async def get_result(id: str, caller: CallerParam, services: ServicesParam) -> R
 def _parse(body: JobBody, caller: Caller) -> dict[str, Any]:
     """What the queue takes, within the caller's reach."""
     right, guard = _RIGHTS[body.kind], caller.memory.guard
+    guard.allow(right)
     given = {"force": body.force, "model": body.model, "exact": body.exact or None}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if body.kind in _STORE_WIDE:
-        guard.allow_store(right)
+        guard.allow_whole()
         return {"options": options}
     if body.scope is None:
         raise InputError(f"{body.kind} needs a scope")
     if body.kind == "export":
-        scopes = guard.reaches(body.scope, right, body.exact)
+        scopes = guard.reaches(body.scope, body.exact)
         return {"tenant": caller.key.tenant, "options": options | {"scopes": [scope.text for scope in scopes]}}
     is_wide = body.kind == "retention"
-    scope = guard.reach(body.scope, right, body.exact) if is_wide else guard.scope(body.scope, right)
+    scope = guard.reach(body.scope, body.exact) if is_wide else guard.scope(body.scope)
     return {"tenant": scope.pairs.get("tenant", ""), "scope": scope.text, "options": options}
 
 
@@ -335,8 +328,10 @@ def _find(caller: Caller, services: Services, id: str) -> Job:
 
 def _is_within_reach(caller: Caller, job: Job) -> bool:
     scopes = [job.scope] if job.scope else list(job.options.get("scopes", ()))
+    guard = caller.memory.guard
     try:
-        caller.memory.guard.reaches(scopes, "read") if scopes else caller.memory.guard.allow_store("read")
+        guard.allow("read")
+        guard.reaches(scopes) if scopes else guard.allow_whole()
     except AccessError:
         return False
     return True
@@ -550,37 +545,6 @@ async def _chunks(file: IO[bytes]) -> AsyncIterator[bytes]:
         yield chunk
 
 
-CALL: Any = model_of(ModelCall)
-
-
-class CallPage(BaseModel):
-    """Calls of language models; pass `next` as `after` to read on."""
-
-    items: list[CALL]
-    next: str
-    notes: list[str]
-
-
-_language_models = json_router("language models")
-
-
-@_language_models.get("/calls", summary="Calls of language models", responses=answers(CallPage))
-async def list_calls(query: Annotated[PageFields, Query()], caller: CallerParam) -> Response:
-    """Latest first, with tokens, time and cost. What was said is not kept."""
-    return reply(await caller.async_memory.admin.calls(**query.given()))
-
-
-@_language_models.post("/models/test", summary="Test the language model", responses=answers(model_of(LlmReport), 502))
-async def test_model(caller: CallerParam) -> Response:
-    """Asks it for one word. `problem` says what is wrong; it is empty if the model answers."""
-    try:
-        return reply(await caller.async_memory.admin.test_llm())
-    except LlmError as error:
-        if caller.memory.llm is None:
-            raise NoLlmError(str(error)) from None
-        raise
-
-
 ROUTERS: Final = (_health, _session)
-V1_ROUTERS: Final = (_transfer, _jobs, _language_models, _events, _webhooks, _keys, _audit)
+V1_ROUTERS: Final = (_transfer, _jobs, _events, _webhooks, _keys, _audit)
 """Below `/v1`."""

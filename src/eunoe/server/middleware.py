@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eunoe.errors import AccessError, EunoeError, InputError
+from eunoe.memory.verb import VERBS
 from eunoe.server.access import Allowance, Attempt, Caller, LoginError, RateLimit, find_session_id
 from eunoe.server.audit import AuditOutcome
 from eunoe.server.config import Addresses
@@ -208,47 +209,36 @@ class BodyLimitMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        most = self._most(scope["path"])
+        path = scope["path"]
+        most = self._max_bytes if path.startswith(_TEXT_PATHS) else min(_QUESTION_BYTES, self._max_bytes)
+        most = self._max_import_bytes if path == _IMPORT_PATH else most
+        too_long = f"the body is longer than {most:,} bytes: send it in parts"
         length = Headers(scope=scope).get("content-length", "")
         if length.isdecimal() and int(length[:20]) > most:
-            return await problem(413, "body_too_large", _detail(most))(scope, receive, send)
-        parts = None if scope["path"] == _IMPORT_PATH else JsonParts()
-        body = _Body(receive, most, parts, self._grace_seconds)
-        return await self._app(scope, body.receive, send)
+            return await problem(413, "body_too_large", too_long)(scope, receive, send)
+        parts = None if path == _IMPORT_PATH else JsonParts()
+        end, count, is_complete = asyncio.get_running_loop().time() + self._grace_seconds, 0, False
 
-    def _most(self, path: str) -> int:
-        if path == _IMPORT_PATH:
-            return self._max_import_bytes
-        return self._max_bytes if path.startswith(_TEXT_PATHS) else min(_QUESTION_BYTES, self._max_bytes)
+        async def receive_counted() -> Message:
+            nonlocal count, is_complete
+            if is_complete:  # what follows is only the news that the client has gone
+                return await receive()
+            try:
+                async with asyncio.timeout_at(end + count / MIN_BYTES_PER_SECOND):
+                    message = await receive()
+            except TimeoutError:
+                raise HTTPException(408, "the body did not come in time", {"Connection": "close"}) from None
+            body = message.get("body", b"")
+            count += len(body)
+            is_complete = not message.get("more_body", False)
+            if count > most:
+                raise HTTPException(413, too_long)
+            if parts and parts.are_too_many(body):
+                what = f"more than {MAX_PARTS:,} texts, lists and objects"
+                raise HTTPException(413, f"the body has {what}: send it in parts")
+            return message
 
-
-class _Body:
-    """The body of one request, counted as it comes."""
-
-    def __init__(self, receive: Receive, most: int, parts: JsonParts | None, grace_seconds: float) -> None:
-        self._receive = receive
-        self._most = most
-        self._parts = parts
-        self._end = asyncio.get_running_loop().time() + grace_seconds
-        self._count = 0
-        self._is_complete = False
-
-    async def receive(self) -> Message:
-        if self._is_complete:  # what follows is only the news that the client has gone
-            return await self._receive()
-        try:
-            async with asyncio.timeout_at(self._end + self._count / MIN_BYTES_PER_SECOND):
-                message = await self._receive()
-        except TimeoutError:
-            raise HTTPException(408, "the body did not come in time", {"Connection": "close"}) from None
-        body = message.get("body", b"")
-        self._count += len(body)
-        self._is_complete = not message.get("more_body", False)
-        if self._count > self._most:
-            raise HTTPException(413, _detail(self._most))
-        if self._parts and self._parts.are_too_many(body):
-            raise HTTPException(413, f"the body has more than {MAX_PARTS:,} texts, lists and objects: send it in parts")
-        return message
+        return await self._app(scope, receive_counted, send)
 
 
 class JsonParts:
@@ -269,10 +259,6 @@ class JsonParts:
         self._values += between.count(b",")
         self._in_text ^= len(texts) % 2 == 0
         return self._parts > MAX_PARTS or self._values > MAX_VALUES
-
-
-def _detail(most: int) -> str:
-    return f"the body is longer than {most:,} bytes: send it in parts"
 
 
 _PUBLIC_PATHS: Final = frozenset({"/", "/healthz", "/readyz", "/v1/identity", "/favicon.ico"})
@@ -389,12 +375,7 @@ def _limit_headers(allowance: Allowance) -> dict[str, str]:
     }
 
 
-_READ_OPERATIONS: Final = frozenset(
-    {
-        *("recall", "get_context", "look_up", "get_memories", "list_by_files", "get_access_counts"),
-        *("extract", "flush", "check", "test_model"),
-    }
-)
+_READ_OPERATIONS: Final = frozenset(verb.step for verb in VERBS.values() if not verb.changes)
 """Questions whose body is too long for a path. All other requests that are no GET are taken for changes."""
 _READ_PATHS: Final = ("/mcp", "/compat/", "/api/projects/")
 """Here every change is one of a memory, which tells of it itself."""

@@ -9,27 +9,21 @@ from fastapi.routing import APIRoute
 from pydantic.json_schema import models_json_schema
 
 from eunoe.server.middleware import is_public
-from eunoe.server.routes.examples import EXAMPLES, example_of
-from eunoe.server.routes.schemas import COMMON_PROBLEMS, PROBLEM, Problem, problem_answer
+from eunoe.server.schemas import COMMON_PROBLEMS, EXAMPLES, PROBLEM, Problem, example_of, problem_answer
 
 _SECURITY: Final = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "A key, or the owner's token."},
     "key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same."},
 }
 _TAGS: Final = {
-    "messages": "What was said, word for word.",
-    "memories": "Facts and observations, one by one.",
-    "recall": "Questions to the memory.",
-    "forgetting": "Removal for good, with its proof.",
-    "review": "What was learned lately, and what waits to be looked at.",
-    "corrections": "What people say of what was learned, and what counts from then on.",
-    "streams": "Scopes, streams and their settings.",
+    "memory": "The everyday verbs: what is kept, recalled, corrected and forgotten.",
+    "streams": "Streams and their settings, clean-up, incognito sessions.",
     "summaries": "Summaries and their revisions.",
-    "formation": "Memories made out of what was said.",
+    "corrections": "What people say of what was learned, and what counts from then on.",
     "graph": "Entities and how they are tied.",
+    "admin": "The store as a whole, and the language model.",
+    "upkeep": "Waiting for the background, and backups.",
     "transfer": "Export and import.",
-    "upkeep": "The store as a whole.",
-    "language models": "Calls and a test of the connection.",
     "keys": "Who may call, and what they may do.",
     "audit": "Who changed what.",
     "session": "The login of the inspector.",

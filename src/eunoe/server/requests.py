@@ -6,8 +6,7 @@ import asyncio
 import hashlib
 import hmac
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Coroutine
 from math import isfinite
 from typing import Annotated, Any, Final, NoReturn
 
@@ -20,9 +19,9 @@ from starlette.responses import Response
 from eunoe.errors import InputError
 from eunoe.memory import repeatable
 from eunoe.model.json import json_value
+from eunoe.server.common import CallerParam, ServicesParam, reply
 from eunoe.server.config import ServerConfig
 from eunoe.server.idempotency import Attempt, Idempotency, InProgressError
-from eunoe.server.routes.common import CallerParam, ServicesParam, reply
 
 _MAX_DEPTH: Final = 64
 _MAX_FIELDS: Final = 100
@@ -176,11 +175,18 @@ class Once:
             return reply(await work())
         attempt = await self._begin()
         if attempt.reply is not None:
-            return _replay(attempt.reply)
-        async with self._in_hand(attempt):
+            headers = {"Idempotency-Replayed": "true"}
+            return Response(attempt.reply, headers=headers, media_type="application/json")
+        renewal = asyncio.create_task(self._renew(attempt))
+        try:
             with repeatable(self._caller.encode() + self._key, attempt.created):
                 result = to_json(json_value(await work())).decode()
             await asyncio.to_thread(self._idempotency.finish, attempt, result)
+        except Exception:  # not if it is cancelled: nobody knows then what it did, and its lease ends soon
+            await asyncio.to_thread(self._idempotency.give_up, attempt)
+            raise
+        finally:
+            renewal.cancel()
         return Response(result, media_type="application/json")
 
     async def _begin(self) -> Attempt:
@@ -194,25 +200,10 @@ class Once:
                     raise
             await asyncio.sleep(_POLL_SECONDS)
 
-    @asynccontextmanager
-    async def _in_hand(self, attempt: Attempt) -> AsyncIterator[None]:
-        renewal = asyncio.create_task(self._renew(attempt))
-        try:
-            yield
-        except Exception:  # not if it is cancelled: nobody knows then what it did, and its lease ends soon
-            await asyncio.to_thread(self._idempotency.give_up, attempt)
-            raise
-        finally:
-            renewal.cancel()
-
     async def _renew(self, attempt: Attempt) -> None:
         while True:
             await asyncio.sleep(self._idempotency.lease_seconds / 3)
             await asyncio.to_thread(self._idempotency.renew, attempt)
-
-
-def _replay(text: str) -> Response:
-    return Response(text, headers={"Idempotency-Replayed": "true"}, media_type="application/json")
 
 
 async def _find_once(

@@ -1,4 +1,4 @@
-"""Webhooks: addresses that are told what memory learns, and the log of what was sent to them."""
+"""Webhooks: addresses that are told what memory learns, what there is to tell, and the log of what was sent."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import builtins
 import hashlib
 import hmac
 import ipaddress
-import logging
 import secrets
 import socket
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from time import monotonic, time
@@ -24,16 +23,32 @@ from pydantic_core import to_json
 from eunoe.errors import EunoeError, InputError, NotFoundError
 from eunoe.memory import Memory
 from eunoe.model.arguments import parse_time, utc_now
-from eunoe.model.atom import Atom, Item
+from eunoe.model.atom import Atom
 from eunoe.model.json import json_value
 from eunoe.net.http import HttpClient, HttpError
 from eunoe.server.jobs import MAX_ATTEMPTS, Job, Progress
-from eunoe.server.state import ServerState
+from eunoe.server.state import ServerState, insert
+from eunoe.work.workers import Worker
 
 MAX_WEBHOOKS: Final = 100
 """Of one tenant."""
 _MAX_DELIVERIES: Final = 1000
 """Kept for each webhook."""
+_OVERLAP: Final = timedelta(seconds=5)
+"""So far back each look goes again: a writer's clock, or the end of its transaction, may be a little behind."""
+_PAGE: Final = 100
+_MAX_PAGES: Final = 50
+"""Of one look; what is older than that is not news."""
+_NAMING_FIELDS: Final = ("id", "scope", "kind", "label", "recorded", "supersedes")
+"""What tells which memory is meant, without its words."""
+_TIMEOUT_SECONDS: Final = 10.0
+_GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
+_INSIDE: Final = "the webhook's host is inside this network: only the owner of the store may name one"
+JOB_KIND: Final = "webhook"
+_LOOK_SECONDS: Final = 2.0
+_CLOSE_SECONDS: Final = 10.0
+_MAX_ITEMS: Final = 100
+"""In one request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,35 +93,41 @@ class Webhooks:
             count = db.execute("SELECT count(*) FROM webhook WHERE tenant = ?", (tenant,)).fetchone()[0]
             if count >= MAX_WEBHOOKS:
                 raise InputError(f"there are {count} webhooks already: delete one first")
-            db.execute(
-                "INSERT INTO webhook (id, key, tenant, url, secret, with_text, cursor, created) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (id, key, tenant, url, secret, with_text, f"{utc_now().isoformat()}||", time()),
-            )
+            place, now = f"{utc_now().isoformat()}||", time()
+            row = {"key": key, "tenant": tenant, "url": url, "with_text": with_text, "cursor": place, "created": now}
+            insert(db, "webhook", id=id, secret=secret, **row)
         return self.get(id), secret
 
     def list(self, tenant: str | None = None) -> list[Webhook]:
         """All of a tenant, oldest first; without a tenant all there are."""
         with self._state.read() as db:
-            rows = db.execute("SELECT * FROM webhook WHERE ? IS NULL OR tenant = ? ORDER BY created", (tenant, tenant))
+            rows = db.execute("SELECT * FROM webhook WHERE ?1 IS NULL OR tenant = ?1 ORDER BY created", (tenant,))
             return [_webhook(row) for row in rows]
 
     def get(self, id: str, tenant: str | None = None) -> Webhook:
-        with self._state.read() as db:
-            return _webhook(_find(db, id, tenant))
+        return _webhook(self._row(id, tenant))
 
     def secret(self, id: str) -> str:
-        with self._state.read() as db:
-            return str(_find(db, id, None)["secret"])
+        return str(self._row(id)["secret"])
 
     def cursor(self, id: str) -> str:
-        with self._state.read() as db:
-            return str(_find(db, id, None)["cursor"])
+        return str(self._row(id)["cursor"])
 
     def delete(self, id: str, tenant: str | None = None) -> None:
+        self._row(id, tenant)
         with self._state.write() as db:
-            _find(db, id, tenant)
             db.execute("DELETE FROM webhook WHERE id = ?", (id,))
+
+    def stop(self, id: str, problem: str) -> None:
+        """Send nothing more until somebody resumes it."""
+        with self._state.write() as db:
+            db.execute("UPDATE webhook SET problem = ? WHERE id = ?", (problem, id))
+
+    def resume(self, id: str, tenant: str | None = None) -> Webhook:
+        """Go on where it stopped."""
+        self._row(id, tenant)
+        self.stop(id, "")
+        return self.get(id)
 
     def note_delivery(
         self, id: str, items: int, status: int, seconds: float, error: str = "", cursor: str = ""
@@ -120,53 +141,38 @@ class Webhooks:
             if cursor:
                 db.execute("UPDATE webhook SET cursor = ?, problem = '' WHERE id = ?", (cursor, id))
 
-    def stop(self, id: str, problem: str) -> None:
-        """Send nothing more until somebody resumes it."""
-        with self._state.write() as db:
-            db.execute("UPDATE webhook SET problem = ? WHERE id = ?", (problem, id))
-
-    def resume(self, id: str, tenant: str | None = None) -> Webhook:
-        """Go on where it stopped."""
-        with self._state.write() as db:
-            _find(db, id, tenant)
-            db.execute("UPDATE webhook SET problem = '' WHERE id = ?", (id,))
-        return self.get(id)
-
     def deliveries(
         self, id: str, tenant: str | None, limit: int, after: int = 0
     ) -> tuple[builtins.list[Delivery], str]:
         """The log, newest first, and where to read on."""
+        self._row(id, tenant)
+        query = "SELECT * FROM delivery WHERE webhook = ?1 AND (?2 = 0 OR number < ?2) ORDER BY number DESC LIMIT ?3"
         with self._state.read() as db:
-            _find(db, id, tenant)
-            rows = db.execute(
-                "SELECT * FROM delivery WHERE webhook = ? AND (? = 0 OR number < ?) ORDER BY number DESC LIMIT ?",
-                (id, after, after, limit + 1),
-            ).fetchall()
-        return [_delivery(row) for row in rows[:limit]], str(rows[limit - 1]["number"]) if len(rows) > limit else ""
+            rows = db.execute(query, (id, after, limit + 1)).fetchall()
+        found = [
+            Delivery(
+                row["number"],
+                datetime.fromtimestamp(row["time"], UTC),
+                row["items"],
+                row["status"],
+                row["seconds"],
+                row["error"],
+            )
+            for row in rows[:limit]
+        ]
+        return found, str(found[-1].number) if len(rows) > limit else ""
 
-
-def _find(db: sqlite3.Connection, id: str, tenant: str | None) -> sqlite3.Row:
-    row: sqlite3.Row | None = db.execute("SELECT * FROM webhook WHERE id = ?", (id,)).fetchone()
-    if row is None or (tenant is not None and row["tenant"] != tenant):
-        raise NotFoundError("no such webhook")
-    return row
+    def _row(self, id: str, tenant: str | None = None) -> sqlite3.Row:
+        with self._state.read() as db:
+            row: sqlite3.Row | None = db.execute("SELECT * FROM webhook WHERE id = ?", (id,)).fetchone()
+        if row is None or (tenant is not None and row["tenant"] != tenant):
+            raise NotFoundError("no such webhook")
+        return row
 
 
 def _webhook(row: sqlite3.Row) -> Webhook:
     created = datetime.fromtimestamp(row["created"], UTC)
     return Webhook(row["id"], row["key"], row["tenant"], row["url"], bool(row["with_text"]), created, row["problem"])
-
-
-def _delivery(row: sqlite3.Row) -> Delivery:
-    moment = datetime.fromtimestamp(row["time"], UTC)
-    return Delivery(row["number"], moment, row["items"], row["status"], row["seconds"], row["error"])
-
-
-_OVERLAP: Final = timedelta(seconds=5)
-"""So far back each look goes again: a writer's clock, or the end of its transaction, may be a little behind."""
-_PAGE: Final = 100
-_MAX_PAGES: Final = 50
-"""Of one look; what is older than that is not news."""
 
 
 class Event(NamedTuple):
@@ -180,13 +186,9 @@ class Event(NamedTuple):
         return value if with_text else {name: value[name] for name in _NAMING_FIELDS}
 
 
-_NAMING_FIELDS: Final = ("id", "scope", "kind", "label", "recorded", "supersedes")
-"""What tells which memory is meant, without its words."""
-
-
 @dataclass
 class Feed:
-    """News of a memory, within its bounds, from a place on."""
+    """News of a memory, within its bounds, from a place on: read from the store itself, whoever wrote them."""
 
     memory: Memory
     start: datetime
@@ -212,41 +214,25 @@ class Feed:
         feed._seen[scope, id] = since
         return feed
 
-    def has_seen(self, item: Item) -> bool:
-        return (str(item.scope), item.id) in self._seen
+    def has_news(self) -> bool:
+        newest = self.memory.recent(since=self.since, limit=1, retired=True).items
+        return bool(newest) and (str(newest[0].scope), newest[0].id) not in self._seen
 
     def read(self) -> list[Event]:
         """What was learned since the last look, oldest first."""
-        news = [atom for atom in self._look() if not self.has_seen(atom)]
-        for atom in news:
-            self._seen[str(atom.scope), atom.id] = _recorded(atom)
-        if news:
-            self.since = max(self.since, max(map(_recorded, news)))
-        horizon = self.since - _OVERLAP
-        self._seen = {place: moment for place, moment in self._seen.items() if moment >= horizon}
-        return [Event(f"{_recorded(atom).isoformat()}|{atom.scope}|{atom.id}", atom) for atom in news]
-
-    def _look(self) -> Sequence[Atom]:
-        first = max(self.start, self.since - _OVERLAP)
-        found: list[Atom] = []
-        after = ""
+        first, found, after = max(self.start, self.since - _OVERLAP), list[Event](), ""
         for _ in range(_MAX_PAGES):
             page = self.memory.recent(since=first, limit=_PAGE, after=after, retired=True)
-            found += [item for item in page.items if isinstance(item, Atom)]
-            after = page.next
-            if not after:
+            for item in page.items:
+                if isinstance(item, Atom) and item.recorded and (str(item.scope), item.id) not in self._seen:
+                    found.append(Event(f"{item.recorded.isoformat()}|{item.scope}|{item.id}", item))
+                    self._seen[str(item.scope), item.id] = item.recorded
+                    self.since = max(self.since, item.recorded)
+            if not (after := page.next):
                 break
+        horizon = self.since - _OVERLAP
+        self._seen = {place: moment for place, moment in self._seen.items() if moment >= horizon}
         return found[::-1]
-
-
-def _recorded(atom: Atom) -> datetime:
-    assert atom.recorded is not None
-    return atom.recorded
-
-
-_TIMEOUT_SECONDS: Final = 10.0
-_GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
-_INSIDE: Final = "the webhook's host is inside this network: only the owner of the store may name one"
 
 
 class DeliveryError(EunoeError):
@@ -287,8 +273,10 @@ def _names_this_network(host: str) -> bool:
     name = host.rstrip(".").lower()
     if name == "localhost" or name.endswith(".localhost"):
         return True
+    with suppress(OSError):  # resolvers also take 2130706433, 0x7f.1 and 0177.0.0.1
+        name = socket.inet_ntoa(socket.inet_aton(name))
     try:
-        return not _is_public(_dotted(name))
+        return not _is_public(name)
     except ValueError:
         return False
 
@@ -300,77 +288,31 @@ def _is_public(ip: str) -> bool:
     return address.is_global and is_unicast
 
 
-def _dotted(host: str) -> str:
-    """An IPv4 address in its usual form: resolvers also take 2130706433, 0x7f.1 and 0177.0.0.1."""
-    try:
-        return socket.inet_ntoa(socket.inet_aton(host))
-    except OSError:
-        return host
-
-
-def send(url: SplitResult, ip: str, body: bytes, id: str, secret: str) -> int:
-    """POST a body to an address that was checked, signed as the Standard Webhooks say; return the answer's status."""
-    moment = str(int(time()))
-    headers = {
-        "Content-Type": "application/json",
-        "webhook-id": id,
-        "webhook-timestamp": moment,
-        "webhook-signature": sign(secret, id, moment, body),
-    }
-    client = HttpClient(f"{url.scheme}://{url.netloc}", timeout=_TIMEOUT_SECONDS, resolve=lambda host, port: ip)
-    path = url.path or "/"
-    try:
-        with client.open("POST", f"{path}?{url.query}" if url.query else path, body, headers=headers) as answer:
-            return answer.status
-    except HttpError as error:
-        if error.status:
-            return error.status
-        raise DeliveryError(f"the webhook cannot be reached: {type(error.__cause__).__name__}") from None
-
-
-def sign(secret: str, id: str, moment: str, body: bytes) -> str:
-    signed = f"{id}.{moment}.".encode() + body
-    digest = hmac.new(secret.removeprefix("whsec_").encode(), signed, hashlib.sha256).digest()
-    return f"v1,{base64.b64encode(digest).decode()}"
-
-
-JOB_KIND: Final = "webhook"
-_LOOK_SECONDS: Final = 2.0
-_MAX_ITEMS: Final = 100
-"""In one request."""
-_log = logging.getLogger("eunoe.server")
-
-
 class WebhookSender:
     """Finds webhooks with news and tells them. The cursor of a webhook follows what was delivered."""
 
     def __init__(self, webhooks: Webhooks, find_memory: Callable[[str], Memory | None]) -> None:
         self._webhooks = webhooks
         self._find_memory = find_memory
-        self._end = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._looker = Worker[str](self._look, "eunoe-webhooks")
+        self._add_job: Callable[[Webhook], object] = lambda webhook: None
 
     def start(self, add_job: Callable[[Webhook], object]) -> None:
-        """Look for news in a thread, and have a job deliver it."""
-        self._thread = threading.Thread(
-            target=self._look_until_end, args=(add_job,), name="eunoe-webhooks", daemon=True
-        )
-        self._thread.start()
+        """Look for news now and then, and have a job deliver it."""
+        self._add_job = add_job
+        self._looker.put("news", _LOOK_SECONDS)
 
     def close(self) -> None:
-        self._end.set()
-        if self._thread:
-            self._thread.join()
+        self._looker.close(_CLOSE_SECONDS)
 
-    def _look_until_end(self, add_job: Callable[[Webhook], object]) -> None:
-        while not self._end.wait(_LOOK_SECONDS):
-            try:
-                for webhook in self.find_due():
-                    add_job(webhook)
-            except Exception:
-                _log.exception("the webhooks could not be looked at")
+    def _look(self, what: str) -> None:
+        try:
+            for webhook in self._find_due():
+                self._add_job(webhook)
+        finally:
+            self._looker.put(what, _LOOK_SECONDS)
 
-    def find_due(self) -> Iterator[Webhook]:
+    def _find_due(self) -> Iterator[Webhook]:
         """Webhooks that work and have news."""
         for webhook in self._webhooks.list():
             if webhook.problem:
@@ -378,13 +320,8 @@ class WebhookSender:
             memory = self._find_memory(webhook.key)
             if memory is None:
                 self._webhooks.stop(webhook.id, "the key that made it has ended")
-            elif self._has_news(webhook, memory):
+            elif Feed.from_cursor(memory, self._webhooks.cursor(webhook.id)).has_news():
                 yield webhook
-
-    def _has_news(self, webhook: Webhook, memory: Memory) -> bool:
-        feed = Feed.from_cursor(memory, self._webhooks.cursor(webhook.id))
-        newest = memory.recent(since=feed.since, limit=1, retired=True).items
-        return bool(newest) and not feed.has_seen(newest[0])
 
     def deliver(self, job: Job, progress: Progress) -> Mapping[str, Any] | None:
         """Tell one webhook everything that it does not know yet."""
@@ -392,46 +329,59 @@ class WebhookSender:
         memory = self._find_memory(webhook.key)
         if webhook.problem or memory is None:
             return None
-        feed, told = Feed.from_cursor(memory, self._webhooks.cursor(webhook.id)), 0
-        for part in _in_parts(feed.read()):
-            events = [event for event in part if _is_there(memory, event.item)]  # it may be forgotten meanwhile
+        news, told = Feed.from_cursor(memory, self._webhooks.cursor(webhook.id)).read(), 0
+        for start in range(0, len(news), _MAX_ITEMS):
+            part = news[start : start + _MAX_ITEMS]
+            # It may be forgotten meanwhile.
+            events = [
+                event for event in part if event.item.scope and memory.get_many(event.item.scope, [event.item.id])
+            ]
             if not events:
                 continue
             try:
                 self._tell(webhook, events)
             except DeliveryError:
                 if job.attempts >= MAX_ATTEMPTS:
-                    self._webhooks.stop(
-                        webhook.id, "it could not be told for too often: resume it when it answers again"
-                    )
+                    reason = "it could not be told for too often: resume it when it answers again"
+                    self._webhooks.stop(webhook.id, reason)
                 raise
             told += len(events)
             progress(told)
         return {"items": told} if told else None
 
     def _tell(self, webhook: Webhook, events: Sequence[Event]) -> None:
-        id = f"{webhook.id}-{events[-1].cursor.partition('|')[0]}"
+        """POST to an address that was checked, signed as the Standard Webhooks say."""
+        id, moment = f"{webhook.id}-{events[-1].cursor.partition('|')[0]}", str(int(time()))
         body = to_json({"type": "learned", "items": [event.json(webhook.with_text) for event in events]})
+        headers = {
+            "Content-Type": "application/json",
+            "webhook-id": id,
+            "webhook-timestamp": moment,
+            "webhook-signature": sign(self._webhooks.secret(webhook.id), id, moment, body),
+        }
         began, status, error = monotonic(), 0, ""
         try:
-            allow_private = webhook.tenant == ""
-            url = check_url(webhook.url, allow_private)
-            status = send(url, find_address(url, allow_private), body, id, self._webhooks.secret(webhook.id))
-            if not 200 <= status < 300:
-                raise DeliveryError(f"the webhook answered {status}")
+            is_owners = webhook.tenant == ""
+            url = check_url(webhook.url, is_owners)
+            ip = find_address(url, is_owners)
+            client = HttpClient(f"{url.scheme}://{url.netloc}", timeout=_TIMEOUT_SECONDS, resolve=lambda host, port: ip)
+            path = url.path or "/"
+            with client.open("POST", f"{path}?{url.query}" if url.query else path, body, headers=headers) as answer:
+                status = answer.status
+        except HttpError as problem:
+            status = problem.status
+            error = "" if status else f"the webhook cannot be reached: {type(problem.__cause__).__name__}"
         except EunoeError as problem:
             error = str(problem)
-            raise
-        finally:
-            cursor = "" if error else events[-1].cursor
-            self._webhooks.note_delivery(webhook.id, len(events), status, monotonic() - began, error, cursor)
+        if status and not 200 <= status < 300:
+            error = f"the webhook answered {status}"
+        cursor = "" if error else events[-1].cursor
+        self._webhooks.note_delivery(webhook.id, len(events), status, monotonic() - began, error, cursor)
+        if error:
+            raise DeliveryError(error)
 
 
-def _is_there(memory: Memory, item: Item) -> bool:
-    assert item.scope is not None
-    return bool(memory.get_many(item.scope, [item.id]))
-
-
-def _in_parts(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
-    for start in range(0, len(events), _MAX_ITEMS):
-        yield events[start : start + _MAX_ITEMS]
+def sign(secret: str, id: str, moment: str, body: bytes) -> str:
+    signed = f"{id}.{moment}.".encode() + body
+    digest = hmac.new(secret.removeprefix("whsec_").encode(), signed, hashlib.sha256).digest()
+    return f"v1,{base64.b64encode(digest).decode()}"

@@ -5,11 +5,9 @@ A row has a checksum. A stream counts the rows that belong to it and adds up the
 """
 
 import logging
-from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from secrets import token_hex
 from typing import Any, Final
 
 from eunoe.errors import DamagedStoreError
@@ -51,41 +49,23 @@ _log = logging.getLogger("eunoe")
 
 
 class Verification(Statements):
-    """What a store knows of its damage. Rows that were left out are remembered until their stream is repaired."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.token = token_hex(8)
-        self.deleted: set[bytes] = set()
-        self.lost_vectors: set[int] = set()
-        self._noticed: dict[int, dict[Damage, None]] = {}
-        self._verified: set[int] = set()
-        self._counted: set[int] = set()
-        self._has_all_streams = False
-
-    @abstractmethod
-    def _tells_damage(self, error: Exception) -> bool:
-        """Whether an error of the database says that its pages or values cannot be read."""
-
-    @abstractmethod
-    def _structure_damage(self) -> Iterator[Damage]:
-        """What the database itself finds wrong with its pages and indexes."""
+    """What a step knows of damage."""
 
     def noticed(self, stream: int) -> tuple[Damage, ...]:
-        return tuple(self._noticed.get(stream, ()))
+        return tuple(self.store.findings.noticed.get(stream, ()))
 
     def damage(self, stream: int, most: int | None = None) -> tuple[Damage, ...]:
-        if stream not in self._verified:
+        if stream not in self.store.findings.verified:
             if most is None or self._expected(stream)[0] <= most:
                 self._verify(stream)
-                self._verified.add(stream)
-            elif stream not in self._counted:
+                self.store.findings.verified.add(stream)
+            elif stream not in self.store.findings.counted:
                 self._notice_missing(stream)
-                self._counted.add(stream)
+                self.store.findings.counted.add(stream)
         return self.noticed(stream)
 
     def check(self, progress: Progress | None = None) -> CheckReport:
-        found = list(self._structure_damage())
+        found = list(self.store.structure_damage(self.connection))
         sums: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
         read = 0
         for table in ALL_TABLES:
@@ -101,7 +81,7 @@ class Verification(Statements):
                 with self._damage_of(table.name, found):
                     found += self._total_damage(table.name)
         with self._damage_of(STREAMS.name, found):
-            totals = self._block.connection.execute("SELECT id, rows, digest FROM streams").fetchall()
+            totals = self.connection.execute("SELECT id, rows, digest FROM streams").fetchall()
             for id, rows, digest in totals:
                 found += self._sum_damage("", self._scope_of(id), (rows, digest), tuple(sums[id]))
         found += self._lost_vector_damage()
@@ -130,11 +110,11 @@ class Verification(Statements):
 
     def _notice(self, damage: Damage, stream: int | None, skip: bool) -> None:
         if not skip:
-            raise DamagedStoreError(f"{self.target} is damaged: {damage}; {_ADVICE}")
-        known = self._noticed.setdefault(stream or 0, {})
+            raise DamagedStoreError(f"{self.store.target} is damaged: {damage}; {_ADVICE}")
+        known = self.store.findings.noticed.setdefault(stream or 0, {})
         if damage not in known:
             known[damage] = None
-            _log.warning("%s is damaged: %s; it is left out", self.target, damage)
+            _log.warning("%s is damaged: %s; it is left out", self.store.target, damage)
 
     def _check_total(self, table: str) -> None:
         """Raise DamagedStoreError if rows of a table are missing."""
@@ -153,9 +133,9 @@ class Verification(Statements):
         try:
             rows: Sequence[RowMark] = self._find(_ROW_MARKS, [("i.stream = ?", (stream,))], before=(model,))
         except Exception as error:
-            if not self._tells_damage(error):
+            if not self.store.tells_damage(error):
                 raise
-            raise DamagedStoreError(f"{self.target} is damaged: {_PAGES}; {_ADVICE}") from error
+            raise DamagedStoreError(f"{self.store.target} is damaged: {_PAGES}; {_ADVICE}") from error
         self._notice_missing(stream, [row[2] for row in rows])
         return sorted(rows)
 
@@ -164,14 +144,14 @@ class Verification(Statements):
         try:
             return self._find(f"SELECT {columns} FROM {table.name}", [("stream = ?", (stream,))])
         except Exception as error:
-            if not self._tells_damage(error):
+            if not self.store.tells_damage(error):
                 raise
             self._notice(Damage(table.name, "", self._scope_of(stream), _PAGES), stream, skip=True)
             return None
 
     def _expected(self, stream: int) -> Row:
         """How many rows a stream has counted, and what their checksums add up to."""
-        row: Row = self._block.connection.execute("SELECT rows, digest FROM streams WHERE id = ?", (stream,)).fetchone()
+        row: Row = self.connection.execute("SELECT rows, digest FROM streams WHERE id = ?", (stream,)).fetchone()
         return row or (0, 0)
 
     def _compare(self, stream: int, count: int, total: int) -> None:
@@ -201,12 +181,12 @@ class Verification(Statements):
     def _agrees(self, stream: int, index: str, columns: str, condition: str, seqs: set[tuple[Any, ...]]) -> bool:
         """Whether an index holds the same of a stream's records as their rows do."""
         sql = f"SELECT {columns}, seq FROM items{{}} WHERE stream = ? AND {condition}"
-        find = self._block.connection.execute
+        find = self.connection.execute
         try:
             held = set(find(sql.format(self._index_hint.format(index)), (stream,)).fetchall())
             rows = set(find(sql.format(self._index_hint.format("items_stream")), (stream,)).fetchall())
         except Exception as error:
-            if not self._tells_damage(error):
+            if not self.store.tells_damage(error):
                 raise
             return False
         return held == rows and seqs.issuperset((row[-1],) for row in held)
@@ -223,7 +203,7 @@ class Verification(Statements):
             try:
                 rows += self._find(select, [*conditions, ("i.seq IN ({})", part)], before=before)
             except Exception as error:
-                if not self._tells_damage(error):
+                if not self.store.tells_damage(error):
                     raise
                 if len(part) == 1:
                     self._notice(self._item_damage(stream, part[0], _PAGES), stream, skip=True)
@@ -237,7 +217,7 @@ class Verification(Statements):
         try:
             rows = self._find(f"SELECT seq FROM items{hint}", [("stream = ?", (stream,))])
         except Exception as error:
-            if not self._tells_damage(error):
+            if not self.store.tells_damage(error):
                 raise
             rows = self._find("SELECT seq FROM items", [("+stream = ?", (stream,))])
         return [seq for (seq,) in rows]
@@ -257,12 +237,12 @@ class Verification(Statements):
         try:
             yield
         except Exception as error:
-            if not self._tells_damage(error):
+            if not self.store.tells_damage(error):
                 raise
             found.append(Damage(table, "", "", _PAGES))
 
     def _total_damage(self, table: str) -> Iterator[Damage]:
-        execute = self._block.connection.execute
+        execute = self.connection.execute
         expected = execute("SELECT rows, digest FROM digests WHERE name = ?", (table,)).fetchone()
         value = "id" if table == STREAMS.name else CHECKSUM
         found = execute(f"SELECT count(*), coalesce(sum({value}), 0) FROM {table}").fetchone()
@@ -282,7 +262,7 @@ class Verification(Statements):
         )
         found: list[Damage] = []
         with self._damage_of("vectors", found):
-            (lost,) = self._block.connection.execute(sql).fetchone()
+            (lost,) = self.connection.execute(sql).fetchone()
             if lost:
                 found.append(Damage("vectors", "", "", f"{lost} records have none; recall makes them anew"))
         yield from found
@@ -300,18 +280,18 @@ class Verification(Statements):
         key = f"seq {_key_text(seq)}"
         try:
             sql = f"SELECT stream, id FROM items{hint} WHERE stream = ? AND seq = ?"
-            if found := self._block.connection.execute(sql, (stream, seq)).fetchone():
+            if found := self.connection.execute(sql, (stream, seq)).fetchone():
                 key = f"id {_key_text(found[1])}"
         except Exception as error:
-            if not self._tells_damage(error):
+            if not self.store.tells_damage(error):
                 raise
         return Damage(ITEMS.name, key, "" if stream is None else self._scope_of(stream), problem)
 
     def _scope_of(self, stream: Any) -> str:
         try:
-            row = self._block.connection.execute("SELECT scope FROM streams WHERE id = ?", (stream,)).fetchone()
+            row = self.connection.execute("SELECT scope FROM streams WHERE id = ?", (stream,)).fetchone()
         except Exception as error:
-            if not self._tells_damage(error):
+            if not self.store.tells_damage(error):
                 raise
             return ""
         return str(row[0]) if row else ""

@@ -6,10 +6,9 @@ What counts as a duplicate, what a word weighs or what forgetting reaches is dec
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from eunoe.errors import StoreError
 from eunoe.model.arguments import Kind
@@ -82,6 +81,8 @@ class ItemQuery(NamedTuple):
     """Leave out what is damaged, and note it, rather than raise DamagedStoreError."""
 
 
+R = TypeVar("R")
+
 CopyProgress = Callable[[int, int], None]
 """Told how many pages of a backup are copied, and how many there are."""
 
@@ -147,45 +148,16 @@ class Counts(NamedTuple):
     """Open atoms that wait to be looked at; `kinds` leaves them out."""
 
 
-class Store(ABC):
-    """The contract. `scrub`, `find_traces` and `close` run outside `reading` and `writing`; all other methods run
-    inside one of the two, and raise StoreError outside. What is read is compared with its checksum: a damaged
-    row raises DamagedStoreError where nothing else is said.
+class Reading(ABC):
+    """What a step reads, all of it from one snapshot.
 
-    `reading` gives one consistent snapshot. `writing` gives one atomic step: it is durable when the block ends and
-    has never happened if the block raises. What a statement raises has to leave its block. Writers wait for each
-    other, across threads and processes. `reading` inside another block of the same thread is part of that block;
-    `writing` inside one is refused.
+    What is read is compared with its checksum: a damaged row raises DamagedStoreError where nothing else is said.
     """
 
-    target: str
-    """The name by which it was opened."""
-    schema: int
-    token: str
-    """What tells it from other open stores, those of other processes on the same file too."""
-    deleted: set[bytes]
-    """What the records deleted since the last scrub held, where they are found by it; empty if that is not known."""
-    lost_vectors: set[int]
-    """Numbers of records whose vector was found damaged or missing, until somebody has them made anew. A record that
-    another model has embedded is not among them: it is on its way from one model to another."""
-
-    kept_files: KeptFiles | None = None
-    """Where what is derived from it is kept for the next process; None where nothing may be kept."""
-
-    @abstractmethod
-    def reading(self) -> AbstractContextManager[None]: ...
-
-    @abstractmethod
-    def writing(self, timeout: float | None = None) -> AbstractContextManager[None]:
-        """Raise StoreBusyError if another writer takes longer than so many seconds (by default the store's own
-        timeout)."""
+    store: "Store"
 
     @abstractmethod
     def stream(self, scope: Scope) -> StreamState | None: ...
-
-    @abstractmethod
-    def create_stream(self, scope: Scope) -> StreamState:
-        """Return the stream of this scope, made if it is not there yet."""
 
     @abstractmethod
     def streams(
@@ -212,35 +184,7 @@ class Store(ABC):
         """Return when the last atom of each of these streams was recorded, up to a moment, the latest first."""
 
     @abstractmethod
-    def advance(self, stream: int, positions: int = 0) -> StreamState:
-        """Raise the stream version by one and the log's next position by so many; return the stream as it is now."""
-
-    @abstractmethod
-    def insert(self, stream: StreamState, records: Sequence[Record]) -> list[Record]:
-        """Insert records into a stream under its version and under numbers that were never used; return them so."""
-
-    @abstractmethod
-    def update(self, records: Sequence[Record]) -> None:
-        """Write records anew under their numbers."""
-
-    @abstractmethod
-    def delete(self, stream: int, seqs: Sequence[int], version: int) -> int:
-        """Remove records with their vectors, passage graphs and access counts; return the number of vectors.
-
-        `removed` tells of it later.
-        """
-
-    @abstractmethod
     def select(self, query: ItemQuery) -> list[Record]: ...
-
-    def find_at_once(self, scope: Scope, ids: Sequence[str]) -> list[Record] | None:
-        """Return the records of a scope that have these ids, if all are there and a store can do so outside a block in
-        less time than with one. None means that it must be asked in a block."""
-        return None
-
-    def version_at_once(self, scope: Scope) -> int | None:
-        """Return the version of a scope's stream, under the same conditions."""
-        return None
 
     @abstractmethod
     def count(self, query: ItemQuery) -> int:
@@ -266,9 +210,6 @@ class Store(ABC):
         """Return the numbers of records deleted after version `since`."""
 
     @abstractmethod
-    def add_tombstones(self, stream: int, tombstones: Sequence[Tombstone]) -> None: ...
-
-    @abstractmethod
     def tombstones(
         self,
         stream: int,
@@ -279,40 +220,11 @@ class Store(ABC):
         """Return tombstones by identity: all, or those with these; or those of a session, last position first."""
 
     @abstractmethod
-    def remove_tombstones(self, stream: int, identities: Sequence[bytes]) -> None: ...
-
-    @abstractmethod
     def model(self, name: str) -> VectorModel | None: ...
-
-    @abstractmethod
-    def create_model(self, name: str, dimensions: int) -> VectorModel:
-        """Return the model of this name, made if it is not there yet."""
-
-    @abstractmethod
-    def drop_model(self, model: int) -> None:
-        """Remove a model and its vectors."""
-
-    @abstractmethod
-    def adopt_model(self, model: int | None) -> None:
-        """Mark anew which records lack a vector of this model (none do if there is no model); advance every stream."""
-
-    @abstractmethod
-    def put_vectors(self, model: int, vectors: Sequence[tuple[int, bytes]]) -> None: ...
-
-    @abstractmethod
-    def copy_vectors(self, seq: int, to: int) -> None:
-        """Give a record the vectors of another, those of every model."""
-
-    @abstractmethod
-    def delete_vectors(self, seqs: Sequence[int], model: int | None = None) -> int:
-        """Remove the vectors of records, those of every model or of one; return how many there were."""
 
     @abstractmethod
     def get_value(self, name: str) -> str | None:
         """Return a value that belongs to the whole store, such as the name of its model."""
-
-    @abstractmethod
-    def set_value(self, name: str, value: str) -> None: ...
 
     @abstractmethod
     def load(self, table: type[T], **key: Any) -> list[T]:
@@ -320,26 +232,6 @@ class Store(ABC):
 
         Values are numbers, texts, bytes or truth values. A list means any of its values, an empty one none.
         """
-
-    @abstractmethod
-    def save(self, records: Sequence[Any]) -> None:
-        """Write records of one table; those with a known key are replaced."""
-
-    @abstractmethod
-    def drop(self, table: type[Any], **key: Any) -> None:
-        """Remove the records that `load` would return."""
-
-    @abstractmethod
-    def add_access(self, counts: Sequence[AccessCount]) -> None:
-        """Add to access counts, and keep the latest time. Records that are gone are left out."""
-
-    @abstractmethod
-    def add_usage(self, records: Sequence[UsageRecord]) -> None:
-        """Add to what LLMs have taken before."""
-
-    @abstractmethod
-    def add_calls(self, records: Sequence[CallRecord], most: int) -> None:
-        """Append calls of LLMs under numbers that rise, whichever they have; keep the last so many of all."""
 
     @abstractmethod
     def calls(self, limit: int, before: int | None = None) -> list[CallRecord]:
@@ -372,6 +264,137 @@ class Store(ABC):
     def check(self, progress: Callable[[int], None] | None = None) -> CheckReport:
         """Read everything and return what is damaged. `progress` is called with the number of rows read."""
 
+    def iterate(self, query: ItemQuery, page: int = 2000) -> Iterator[Record]:
+        """Go through the records of a query in the order of their numbers, a page at a time."""
+        after = query.after or 0
+        while True:
+            records = self.select(query._replace(after=after, limit=page))
+            yield from records
+            if len(records) < page:
+                return
+            after = records[-1].seq
+
+    def iterate_streams(self, tenant: str = "") -> Iterator[StreamState]:
+        """Go through all streams, or those of a tenant, by the code points of their scopes' texts."""
+        after = ""
+        while page := self.streams(after, tenant=tenant):
+            yield from page
+            after = page[-1].scope.text
+
+
+class Writing(Reading):
+    """What a step reads and writes: it is durable when the step has returned, and has never happened if it raises."""
+
+    @abstractmethod
+    def create_stream(self, scope: Scope) -> StreamState:
+        """Return the stream of this scope, made if it is not there yet."""
+
+    @abstractmethod
+    def advance(self, stream: int, positions: int = 0) -> StreamState:
+        """Raise the stream version by one and the log's next position by so many; return the stream as it is now."""
+
+    @abstractmethod
+    def insert(self, stream: StreamState, records: Sequence[Record]) -> list[Record]:
+        """Insert records into a stream under its version and under numbers that were never used; return them so."""
+
+    @abstractmethod
+    def update(self, records: Sequence[Record]) -> None:
+        """Write records anew under their numbers."""
+
+    @abstractmethod
+    def delete(self, stream: int, seqs: Sequence[int], version: int) -> int:
+        """Remove records with their vectors, passage graphs and access counts; return the number of vectors.
+
+        `removed` tells of it later.
+        """
+
+    @abstractmethod
+    def add_tombstones(self, stream: int, tombstones: Sequence[Tombstone]) -> None: ...
+
+    @abstractmethod
+    def remove_tombstones(self, stream: int, identities: Sequence[bytes]) -> None: ...
+
+    @abstractmethod
+    def create_model(self, name: str, dimensions: int) -> VectorModel:
+        """Return the model of this name, made if it is not there yet."""
+
+    @abstractmethod
+    def drop_model(self, model: int) -> None:
+        """Remove a model and its vectors."""
+
+    @abstractmethod
+    def adopt_model(self, model: int | None) -> None:
+        """Mark anew which records lack a vector of this model (none do if there is no model); advance every stream."""
+
+    @abstractmethod
+    def put_vectors(self, model: int, vectors: Sequence[tuple[int, bytes]]) -> None: ...
+
+    @abstractmethod
+    def copy_vectors(self, seq: int, to: int) -> None:
+        """Give a record the vectors of another, those of every model."""
+
+    @abstractmethod
+    def delete_vectors(self, seqs: Sequence[int], model: int | None = None) -> int:
+        """Remove the vectors of records, those of every model or of one; return how many there were."""
+
+    @abstractmethod
+    def set_value(self, name: str, value: str) -> None: ...
+
+    @abstractmethod
+    def save(self, records: Sequence[Any]) -> None:
+        """Write records of one table; those with a known key are replaced."""
+
+    @abstractmethod
+    def drop(self, table: type[Any], **key: Any) -> None:
+        """Remove the records that `load` would return."""
+
+    @abstractmethod
+    def add_access(self, counts: Sequence[AccessCount]) -> None:
+        """Add to access counts, and keep the latest time. Records that are gone are left out."""
+
+    @abstractmethod
+    def add_usage(self, records: Sequence[UsageRecord]) -> None:
+        """Add to what LLMs have taken before."""
+
+    @abstractmethod
+    def add_calls(self, records: Sequence[CallRecord], most: int) -> None:
+        """Append calls of LLMs under numbers that rise, whichever they have; keep the last so many of all."""
+
+
+class Store(ABC):
+    """A store that is open. Threads may share it.
+
+    A step is given what it reads and writes with, and keeps nothing of it. It may be run again where a database asks
+    for that: it calls no model, starts no thread, and changes nothing but the store. It begins no other step, but for
+    one that reads in one that reads: whoever is told how far it is may look at the store.
+    """
+
+    target: str
+    """The name by which it was opened."""
+    schema: int
+    token: str
+    """What tells it from other open stores, those of other processes on the same file too."""
+    deleted: set[bytes]
+    """What the records deleted since the last scrub held, where they are found by it; empty if that is not known."""
+    lost_vectors: set[int]
+    """Numbers of records whose vector was found damaged or missing, until somebody has them made anew. A record that
+    another model has embedded is not among them: it is on its way from one model to another."""
+
+    kept_files: KeptFiles | None = None
+    """Where what is derived from it is kept for the next process; None where nothing may be kept."""
+
+    @abstractmethod
+    def read(self, scopes: Sequence[Scope], step: Callable[[Reading], R]) -> R:
+        """Run a step that reads the streams of these scopes; with none it may read the whole store."""
+
+    @abstractmethod
+    def write(self, scopes: Sequence[Scope], step: Callable[[Writing], R], *, timeout: float | None = None) -> R:
+        """Run a step that writes to the streams of these scopes first; with none it may be any.
+
+        A database that locks rows locks those of the scopes before the step, in one order for all. Raise StoreBusyError
+        if another writer takes longer than so many seconds, by default the store's own timeout.
+        """
+
     @abstractmethod
     def scrub(self, timeout: float | None = None) -> None:
         """Make sure that deleted bytes are gone from the disk too, logs and indexes included.
@@ -392,28 +415,9 @@ class Store(ABC):
     def close(self) -> None: ...
 
 
-def streams_of(store: Store, scope: Scope) -> list[StreamState]:
+def streams_of(store: Reading, scope: Scope) -> list[StreamState]:
     """The streams that a scope means, by their texts: its own, or everything within too."""
     if scope.within:
         return store.streams_within(scope)
     stream = store.stream(scope)
     return [stream] if stream else []
-
-
-def all_streams(store: Store, tenant: str = "") -> Iterator[StreamState]:
-    """Go through all streams, or those of a tenant, a page at a time."""
-    after = ""
-    while page := store.streams(after, tenant=tenant):
-        yield from page
-        after = page[-1].scope.text
-
-
-def all_items(store: Store, query: ItemQuery, page: int = 2000) -> Iterator[Record]:
-    """Go through the records of a query in the order of their numbers, a page at a time."""
-    after = query.after or 0
-    while True:
-        records = store.select(query._replace(after=after, limit=page))
-        yield from records
-        if len(records) < page:
-            return
-        after = records[-1].seq

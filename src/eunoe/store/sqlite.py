@@ -6,27 +6,25 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import cache, partial
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
 from eunoe.errors import DamagedStoreError, InputError, ReplacedStoreError, StoreBusyError, StoreError
 from eunoe.files import NEW_FILE_MODE
 from eunoe.model.arguments import utc_now
-from eunoe.model.atom import Record
 from eunoe.model.result import BackupReport, Damage
 from eunoe.model.scope import Scope
 from eunoe.store import sqlite_bytes
 from eunoe.store.backup import write_backup
-from eunoe.store.codec import row_checksum
-from eunoe.store.contract import CopyProgress
+from eunoe.store.contract import CopyProgress, R, Reading, Writing
 from eunoe.store.kept_files import KeptFiles
 from eunoe.store.migrations import APPLICATION_ID, HAS_TENANT, HAS_USER, MIGRATIONS, TENANT_PAIR, TENANT_PART, USER_PART
 from eunoe.store.new_schema import apply_migrations
-from eunoe.store.schema import ITEMS, STREAMS
-from eunoe.store.sql import SqlStore
+from eunoe.store.sql import SqlReading, SqlWriting
 from eunoe.store.sqlite_files import (
     BACKUP_VALUE,
     DAMAGE_ADVICE,
@@ -46,7 +44,7 @@ from eunoe.store.sqlite_files import (
     store_error,
     tells_damage,
 )
-from eunoe.store.statements import MAX_PARAMETERS, OUTSIDE, NoConnection
+from eunoe.store.statements import ENDED, Connection, Dialect, NoConnection, SqlStore
 
 
 class ConnectionCloser:
@@ -63,76 +61,13 @@ class ConnectionCloser:
         self._connection.close()
 
 
-class ReadBlock:
-    """Begins a snapshot, and ends it, with the error that ended it or with none."""
+Begun = TypeVar("Begun", bound=SqlReading)
 
-    __slots__ = ("_begin", "_end")
-
-    def __init__(self, begin: Callable[[], None], end: Callable[[BaseException | None], None]) -> None:
-        self._begin = begin
-        self._end = end
-
-    def __enter__(self) -> None:
-        try:
-            self._begin()
-        except BaseException as error:
-            self._end(error)
-            raise
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._end(error)
-
-
-_COLUMNS: Final = ", ".join(ITEMS.columns)
-_VALUES: Final = len(ITEMS.values)
-_ID: Final = ITEMS.columns.index("id")
-_STREAM: Final = ITEMS.columns.index("stream")
-_MAX_STREAMS: Final = 10_000
-_SCHEMA: Final = "(SELECT user_version FROM pragma_user_version)"
-"""A statement tells it last: another process may have changed it since."""
-_STREAM_ID: Final = STREAMS.columns.index("id")
-_VERSION: Final = STREAMS.columns.index("version")
-STREAM_BY_ID: Final = f"SELECT {', '.join(STREAMS.columns)}, {_SCHEMA} FROM streams WHERE id = ?"
-
-
-class StreamIds(dict[str, int]):
-    """The numbers of streams by the texts of their scopes. A stream that was once stored keeps its number for ever."""
-
-    def add(self, scope: str, stream: int) -> None:
-        if len(self) >= _MAX_STREAMS:
-            self.clear()
-        self[scope] = stream
-
-
-@cache
-def items_by_ids(count: int) -> str:
-    """The statement for so many ids."""
-    return f"SELECT {_COLUMNS}, {_SCHEMA} FROM items WHERE stream = ? AND id IN ({', '.join('?' * count)})"
-
-
-def decode_sound(rows: Sequence[tuple[Any, ...]], stream: int, ids: Sequence[str], schema: int) -> list[Record] | None:
-    """The records of rows, if these are all that were asked for, each as it was written; otherwise None."""
-    if len(rows) != len(ids):
-        return None
-    for row in rows:
-        is_sound = row_checksum(row[:_VALUES]) == row[_VALUES]
-        if not is_sound or row[-1] != schema or row[_STREAM] != stream or row[_ID] not in ids:
-            return None
-    return ITEMS.decode([row[:-1] for row in rows])
-
-
-def sound_version(rows: Sequence[tuple[Any, ...]], stream: int, schema: int) -> int | None:
-    """The version in the row of a stream, if that is as it was written; otherwise None."""
-    for row in rows:
-        if row_checksum(row[:-2]) == row[-2] and row[-1] == schema and row[_STREAM_ID] == stream:
-            version: int = row[_VERSION]
-            return version
-    return None
-
-
+_SQLITE_ERRORS: Final = (sqlite3.Error, FilesChangedError, UnicodeError)
 TIMEOUT_SECONDS: Final = 120.0
 """How long a writer waits for others. A batch of thousands of memories takes seconds, not minutes."""
 
+_INNER_STEP: Final = "a step of a store cannot begin another one: end it first, or do it in the same"
 _LOCK_SECONDS: Final = 5
 """How long SQLite itself waits for a lock before it is asked again."""
 _CHECKPOINT_POLL_SECONDS: Final = 0.01
@@ -143,13 +78,15 @@ _MARK_TRIES: Final = 5
 class SqliteStore(SqlStore):
     """A store in one file. Each thread has a connection of its own; writers queue, readers never wait."""
 
-    _index_hint = " INDEXED BY {}"
-    _has_tenant = HAS_TENANT
-    _tenant_part = TENANT_PART
-    _tenant_pair = TENANT_PAIR
-    _has_user = HAS_USER
-    _user_part = USER_PART
-    _has_part = "instr(i.metadata, ?) > 0"
+    dialect = Dialect(
+        index_hint=" INDEXED BY {}",
+        has_part="instr(i.metadata, ?) > 0",
+        has_tenant=HAS_TENANT,
+        tenant_part=TENANT_PART,
+        tenant_pair=TENANT_PAIR,
+        has_user=HAS_USER,
+        user_part=USER_PART,
+    )
 
     def __init__(self, path: str | os.PathLike[str], *, durable: bool = True, timeout: float = TIMEOUT_SECONDS) -> None:
         super().__init__()
@@ -167,7 +104,6 @@ class SqliteStore(SqlStore):
         self._files: OpenFiles | None = None
         self._companions: Companions | None = None
         self._mark_tries = _MARK_TRIES
-        self._stream_ids = StreamIds()
         _stores.add(self)
         try:
             with self._typed_errors():
@@ -179,79 +115,64 @@ class SqliteStore(SqlStore):
                 raise StoreError(f"{self.target} cannot be opened: {error.strerror}") from error
             raise
 
-    def reading(self) -> AbstractContextManager[None]:
-        is_inner = self._block.connection is not OUTSIDE  # then it is part of the other block of this thread
-        return nullcontext() if is_inner else ReadBlock(self._begin_reading, self._end_reading)
-
-    def _begin_reading(self) -> None:
-        connection = self._connection()
-        connection.execute("BEGIN")
-        self._enter(connection)
-
-    def _end_reading(self, error: BaseException | None) -> None:
-        if error is None:
-            try:
-                self._block.connection.execute("ROLLBACK")
-            except sqlite3.Error as failure:
-                error = failure
-        with self._typed_errors() if error else nullcontext():
-            try:
-                if error:
-                    raise error
-            finally:
-                self._leave()
-
-    def find_at_once(self, scope: Scope, ids: Sequence[str]) -> list[Record] | None:
-        if not 0 < len(ids) <= MAX_PARAMETERS:
-            return None
-        stream, rows = self._read_at_once(scope, items_by_ids(len(ids)), ids)
-        return decode_sound(rows, stream, ids, self.schema)
-
-    def version_at_once(self, scope: Scope) -> int | None:
-        stream, rows = self._read_at_once(scope, STREAM_BY_ID)
-        return sound_version(rows, stream, self.schema)
-
-    def _read_at_once(self, scope: Scope, sql: str, values: Sequence[str] = ()) -> tuple[int, list[Any]]:
-        """The number of a stream and the rows of one statement outside a block; no rows if it must be asked in one."""
-        if self._block.connection is not OUTSIDE:
-            return 0, []
-        stream = self._stream_ids.get(scope.text) or self._find_stream_id(scope)
+    def read(self, scopes: Sequence[Scope], step: Callable[[Reading], R]) -> R:
+        if outer := getattr(self._local, "step", None):
+            if isinstance(outer, SqlWriting):
+                raise StoreError(_INNER_STEP)
+            # Who is told how far an export or a check is may look at the store: that is a step of its own.
+            with ThreadPoolExecutor(1) as thread:
+                return thread.submit(self.read, scopes, step).result()
         try:
-            rows = self._connection().execute(sql, (stream, *values)).fetchall()
-            self._look_at_files()
-        except (sqlite3.Error, FilesChangedError, UnicodeError):
-            return 0, []
-        finally:
-            self._release_connection()
-        return stream, rows
+            try:
+                return step(self._begin(SqlReading, "BEGIN"))
+            finally:
+                self._end()
+        except _SQLITE_ERRORS as error:
+            raise self._typed(error) from error
 
-    def _find_stream_id(self, scope: Scope) -> int:
-        """The number of a stream that is stored for good, which is noted; 0 if there is none."""
-        with self.reading():
-            stream = self.stream(scope)
-        if stream is None:
-            return 0
-        self._stream_ids.add(scope.text, stream.id)
-        return stream.id
-
-    @contextmanager
-    def writing(self, timeout: float | None = None) -> Iterator[None]:
+    def write(self, scopes: Sequence[Scope], step: Callable[[Writing], R], *, timeout: float | None = None) -> R:
+        if getattr(self._local, "step", None):
+            raise StoreError(_INNER_STEP)
         with self._typed_errors(), self._writer_turn(timeout):
-            if self._block.connection is not OUTSIDE:
-                raise StoreError("a write cannot begin inside another block of the same thread: end that one first")
-            with self._write_block(timeout) as connection:
+            try:
+                writing = self._begin(SqlWriting, "BEGIN IMMEDIATE", timeout)
+                connection = self._connection()
                 before = connection.total_changes
-                yield
+                result = step(writing)
                 has_changed = self._durable and connection.total_changes != before
                 if has_changed:
-                    self._renew_stamp()
+                    writing.set_value(STAMP_VALUE, renewed(writing.get_value(STAMP_VALUE)))
+                    if self._mark_tries and writing.get_value(BACKUP_VALUE):
+                        writing.set_value(BACKUP_VALUE, "")  # from here on it is a store of its own
+                writing.connection.execute("COMMIT")
+            finally:
+                self._end()
             if has_changed and self._mark_tries:
                 self._mark_file()
+        return result
 
-    def _renew_stamp(self) -> None:
-        self.set_value(STAMP_VALUE, renewed(self.get_value(STAMP_VALUE)))
-        if self._mark_tries and self.get_value(BACKUP_VALUE):
-            self.set_value(BACKUP_VALUE, "")  # from here on it is a store of its own
+    def _begin(self, kind: type[Begun], sql: str, timeout: float | None = None) -> Begun:
+        """Begin a step. The first read takes the snapshot; it may have to wait for another process to recover the
+        file."""
+        connection = self._connection()
+        self._retry(connection, sql, timeout)
+        version = self._retry(connection, "PRAGMA user_version", timeout).fetchone()[0]
+        self._look_at_files()
+        check_version(self.target, version, len(MIGRATIONS))
+        self._local.step = step = kind(self, connection)
+        return step
+
+    def _end(self) -> None:
+        """End the step of this thread; what was not committed has never happened."""
+        if step := getattr(self._local, "step", None):
+            step.connection = ENDED
+            self._local.step = None
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        try:
+            if connection and not self._refusal and connection.in_transaction:
+                connection.execute("ROLLBACK")
+        finally:
+            self._release_connection()
 
     def _mark_file(self) -> None:
         """Have the stamp of the first write in the file itself.
@@ -265,8 +186,7 @@ class SqliteStore(SqlStore):
 
     def scrub(self, timeout: float | None = None) -> None:
         deadline = time.monotonic() + (self._timeout if timeout is None else timeout)
-        with self.reading():  # the files are looked at
-            page_size = self._connection().execute("PRAGMA page_size").fetchone()[0]
+        page_size = self.read((), lambda _: self._page_size())  # the files are looked at
         with self._typed_errors():
             self._empty_log(deadline)
             deleted = set(self.deleted)
@@ -303,17 +223,24 @@ class SqliteStore(SqlStore):
             connection.execute(f"PRAGMA busy_timeout = {patience}")
             self._release_connection()
 
+    def _page_size(self) -> int:
+        size: int = self._connection().execute("PRAGMA page_size").fetchone()[0]
+        return size
+
     def backup(self, target: Path, progress: CopyProgress | None = None) -> BackupReport:
-        with self.reading():
-            return write_backup(self._connection(), target, partial(mark_copy, is_backup=True), progress)
+        mark = partial(mark_copy, is_backup=True)
+        return self.read((), lambda _: write_backup(self._connection(), target, mark, progress))
 
     def find_traces(self, texts: Sequence[str | bytes]) -> dict[str | bytes, list[str]]:
         traces: dict[str | bytes, list[str]] = {}
-        with self.reading():
-            page_size = self._connection().execute("PRAGMA page_size").fetchone()[0]
+
+        def search_tables(_: Reading) -> int:
             kept = self.kept_files.find(texts) if self.kept_files else ()
             for text, place in (*self._table_traces(texts), *kept):
                 traces.setdefault(text, []).append(place)
+            return self._page_size()
+
+        page_size = self.read((), search_tables)
         # SQLite writes text as UTF-8, so the bytes of a deleted text would stand in the file as they are.
         for name, blocks in self._file_blocks():
             for text in sqlite_bytes.find_in_blocks(blocks, texts):
@@ -324,15 +251,15 @@ class SqliteStore(SqlStore):
                 traces[text] = [f"unused bytes of {self.path.name}"]
         return traces
 
-    def _tells_damage(self, error: Exception) -> bool:
+    def tells_damage(self, error: Exception) -> bool:
         is_unreadable = isinstance(error, MemoryError | UnicodeDecodeError)
         return is_unreadable or (isinstance(error, sqlite3.Error) and tells_damage(error))
 
-    def _structure_damage(self) -> Iterator[Damage]:
+    def structure_damage(self, connection: Connection) -> Iterator[Damage]:
         try:
-            rows = self._connection().execute("PRAGMA integrity_check").fetchall()
+            rows = connection.execute("PRAGMA integrity_check").fetchall()
         except Exception as error:
-            if not self._tells_damage(error):
+            if not self.tells_damage(error):
                 raise
             rows = [(str(error),)]
         yield from (Damage("file", "", "", " ".join(text.split())) for (text,) in rows if text != "ok")
@@ -365,7 +292,7 @@ class SqliteStore(SqlStore):
             connection.close()
         self._connections.clear()
 
-    def _size(self) -> int:
+    def size(self) -> int:
         return sum(map(file_size, self._all_files()))
 
     def _all_files(self) -> list[Path]:
@@ -392,17 +319,19 @@ class SqliteStore(SqlStore):
         self._connections.append(self._connect())
 
     def _migrate(self) -> None:
-        with self.reading():
-            done = self._connection().execute("PRAGMA user_version").fetchone()[0]
-        if done == len(MIGRATIONS):
-            return
-        with self.writing():
-            connection = self._connection()
-            check_schema(self.path, connection, len(MIGRATIONS))
-            done = connection.execute("PRAGMA user_version").fetchone()[0]  # another process may have been quicker
-            apply_migrations(connection, MIGRATIONS, done)
-            connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        if self.read((), lambda _: self._version()) < len(MIGRATIONS):
+            self.write((), lambda _: self._make_schema())
+
+    def _version(self) -> int:
+        version: int = self._connection().execute("PRAGMA user_version").fetchone()[0]
+        return version
+
+    def _make_schema(self) -> None:
+        connection = self._connection()
+        check_schema(self.path, connection, len(MIGRATIONS))
+        apply_migrations(connection, MIGRATIONS, self._version())  # another process may have been quicker
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
     def _connection(self) -> sqlite3.Connection:
         self._check_usable()
@@ -445,35 +374,6 @@ class SqliteStore(SqlStore):
             self._retry(connection, "PRAGMA journal_mode = WAL")
             # From the first read on SQLite itself keeps the file locked.
             self._retry(connection, "PRAGMA user_version").fetchone()
-
-    @contextmanager
-    def _write_block(self, timeout: float | None) -> Iterator[sqlite3.Connection]:
-        connection = self._connection()
-        try:
-            self._retry(connection, "BEGIN IMMEDIATE", timeout)
-            self._enter(connection, timeout)
-            yield connection
-            self._block.connection.execute("COMMIT")
-        finally:
-            self._leave()
-
-    def _enter(self, connection: sqlite3.Connection, timeout: float | None = None) -> None:
-        """Let the block of this thread begin. The first read takes the snapshot; it may have to wait for another
-        process to recover the file."""
-        version = self._retry(connection, "PRAGMA user_version", timeout).fetchone()[0]
-        self._look_at_files()
-        check_version(self.target, version, len(MIGRATIONS))
-        self._block.connection = connection
-
-    def _leave(self) -> None:
-        """End the block of this thread; what was not committed has never happened."""
-        self._block.connection = OUTSIDE
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        try:
-            if connection and connection.in_transaction:
-                connection.execute("ROLLBACK")
-        finally:
-            self._release_connection()
 
     def _look_at_files(self) -> None:
         """Refuse to read or write where files were replaced or taken away: what is written would be lost."""
@@ -537,24 +437,32 @@ class SqliteStore(SqlStore):
     def _typed_errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
-            self.check_files()  # what looks like damage may be another file
-            raise (_copy_of(self._refusal) if self._refusal else store_error(error, self.target)) from error
-        except FilesChangedError as change:
-            raise self._give_up(change) from None
-        except UnicodeDecodeError as error:  # a statement of the schema, in an error that quotes it
-            raise DamagedStoreError(f"{self.target} is damaged ({error.reason}): {DAMAGE_ADVICE}") from error
-        except UnicodeEncodeError as error:
-            raise InputError(f"{error.object!r} is no text: half of a surrogate pair cannot be written") from error
+        except _SQLITE_ERRORS as error:
+            raise self._typed(error) from error
+
+    def _typed(self, error: BaseException) -> StoreError | InputError:
+        """What went wrong, as it is told."""
+        if isinstance(error, FilesChangedError):
+            return self._give_up(error)
+        if isinstance(error, UnicodeEncodeError):
+            return InputError(f"{error.object!r} is no text: half of a surrogate pair cannot be written")
+        if isinstance(error, UnicodeDecodeError):  # a statement of the schema, in an error that quotes it
+            return DamagedStoreError(f"{self.target} is damaged ({error.reason}): {DAMAGE_ADVICE}")
+        self.check_files()  # what looks like damage may be another file
+        assert isinstance(error, sqlite3.Error)
+        return _copy_of(self._refusal) if self._refusal else store_error(error, self.target)
 
 
 def mark_copy(path: Path, *, is_backup: bool) -> None:
     """Give a copy of a store a stamp of its own, and note whether it is kept as a backup."""
+
+    def mark(writing: Writing) -> None:
+        writing.set_value(STAMP_VALUE, FileStamp.first().text)
+        writing.set_value(BACKUP_VALUE, utc_now().isoformat(timespec="seconds") if is_backup else "")
+
     store = SqliteStore(path, durable=False)
     try:
-        with store.writing():
-            store.set_value(STAMP_VALUE, FileStamp.first().text)
-            store.set_value(BACKUP_VALUE, utc_now().isoformat(timespec="seconds") if is_backup else "")
+        store.write((), mark)
     finally:
         store.close()
 
@@ -567,8 +475,8 @@ def _refuse_in_child() -> None:
     for store in _stores:
         refusal = f"{store.target} was opened before the process forked: open it again in the child"
         store._refusal = StoreError(refusal)
-        if store._block.connection is not OUTSIDE:
-            store._block.connection = NoConnection(refusal)
+        if step := getattr(store._local, "step", None):
+            step.connection = NoConnection(refusal)
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,14 +1,18 @@
 """The statements of a block: how a store runs them, and what they find."""
 
-import threading
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
+from secrets import token_hex
 from typing import Any, ClassVar, Final, NoReturn, Protocol
 
 from eunoe.errors import StoreError
 from eunoe.model.arguments import to_micros
+from eunoe.model.result import Damage
 from eunoe.model.scope import Scope
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading, Store
+from eunoe.store.schema import StreamState
 
 MAX_PARAMETERS: Final = 500
 """Values in one list of a statement; databases limit them, SQLite before 3.32 to 999 in all."""
@@ -154,23 +158,70 @@ class NoConnection:
     executemany = execute
 
 
-OUTSIDE: Final = NoConnection("a store is used inside `with store.reading()` or `with store.writing()`")
+ENDED: Final = NoConnection("what a step of a store is given can be used in that step only")
 
 
-class Block(threading.local):
-    """The connection of the block that a thread has open."""
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What a database says otherwise than others."""
 
-    connection: Connection = OUTSIDE
-
-
-class Statements(Store):
-    """A store that runs SQL, inside a block of its thread."""
-
-    _index_hint: ClassVar[str] = ""
+    index_hint: str = ""
     """What follows a table's name where a certain index should be used, with `{}` for that index."""
+    has_part: str = HAS_PART
+    has_tenant: str = ""
+    """Whether a stream's scope has a tenant, as the index `streams_tenant` asks it."""
+    tenant_part: str = ""
+    """What that index holds: the scope from its tenant on, between `/` and `/`."""
+    tenant_pair: str = ""
+    """The key and value of a scope's tenant after `/`, as the index `streams_user` asks it; empty if it has none."""
+    has_user: str = ""
+    user_part: str = ""
+    """The same for users."""
+
+
+@dataclass(slots=True)
+class Findings:
+    """What the steps of an open store have found out for later ones."""
+
+    noticed: dict[int, dict[Damage, None]] = field(default_factory=dict)
+    """Damage by the numbers of streams. Rows that were left out are remembered until their stream is repaired."""
+    verified: set[int] = field(default_factory=set)
+    counted: set[int] = field(default_factory=set)
+    has_all_streams: bool = False
+    streams_within: dict[str, tuple[Any, list[StreamState]]] = field(default_factory=dict)
+
+
+class SqlStore(Store):
+    """A store on a SQL database. Its `read` and `write` make a `SqlReading` and a `SqlWriting` for each step."""
+
+    dialect: ClassVar[Dialect]
 
     def __init__(self) -> None:
-        self._block = Block()
+        self.token = token_hex(8)
+        self.deleted = set()
+        self.lost_vectors = set()
+        self.findings = Findings()
+
+    @abstractmethod
+    def size(self) -> int:
+        """The bytes that the database takes."""
+
+    @abstractmethod
+    def tells_damage(self, error: Exception) -> bool:
+        """Whether an error of the database says that its pages or values cannot be read."""
+
+    @abstractmethod
+    def structure_damage(self, connection: Connection) -> Iterator[Damage]:
+        """What the database itself finds wrong with its pages and indexes."""
+
+
+class Statements(Reading):
+    """What a step reads with: SQL on the connection that its snapshot is open on."""
+
+    def __init__(self, store: SqlStore, connection: Connection) -> None:
+        self.store: SqlStore = store
+        self.connection = connection
+        self._index_hint = store.dialect.index_hint
 
     def _find(
         self,
@@ -182,7 +233,7 @@ class Statements(Store):
         offset: int = 0,
     ) -> list[Any]:
         """Rows that meet the conditions. `before` are the values that stand in front of them."""
-        execute = self._block.connection.execute
+        execute = self.connection.execute
         limit = _NO_LIMIT if offset and limit is None else limit  # SQLite has no OFFSET without LIMIT
         end = (f" ORDER BY {order}" if order else "") + ("" if limit is None else " LIMIT ?")
         last = () if limit is None else (limit,)
@@ -195,6 +246,6 @@ class Statements(Store):
         ]
 
     def _delete(self, table: str, conditions: Sequence[Condition]) -> int:
-        execute = self._block.connection.execute
+        execute = self.connection.execute
         clauses = where_clauses(conditions)
         return sum(execute(f"DELETE FROM {table} WHERE {where}", values).rowcount for where, values in clauses)

@@ -79,7 +79,7 @@ class TemporaryStore(SqliteStore):
     def _look_at_files(self) -> None:
         """Nobody can replace a file without a name."""
 
-    def _size(self) -> int:
+    def size(self) -> int:
         if self._files is None or self._log is None:
             return 0
         return sqlite_bytes.file_stat(self._files.key).st_size + os.fstat(self._log.fileno()).st_size

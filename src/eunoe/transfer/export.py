@@ -16,7 +16,7 @@ from eunoe.model.scope import Scope
 from eunoe.model.turn import read_turns
 from eunoe.records.log import join_users
 from eunoe.records.streams import SettingsReader, changed_presets
-from eunoe.store.contract import ItemQuery, Store, streams_of
+from eunoe.store.contract import ItemQuery, Reading, Store, streams_of
 from eunoe.store.output_file import open_output
 from eunoe.store.schema import AccessCount, Job, RevisionRecord, SessionState, SettingsRecord, StreamState, SummaryState
 from eunoe.transfer.lines import FORMAT, ItemLine, write_item, write_revision, write_tombstone
@@ -43,35 +43,38 @@ def export_scopes(
 
     With bounds, sources that are out of them and the store's own presets are left out.
     """
-    with store.reading():
-        found = {scope: streams_of(store, scope) for scope in scopes}
+    found = store.read(scopes, lambda store: {scope: streams_of(store, scope) for scope in scopes})
     missing = [scope.alone.text for scope, streams in found.items() if not streams]
     if missing:
         raise ScopeError(f"the store holds nothing of {', '.join(missing)}; nothing was written")
     streams = list({stream.id: stream for own in found.values() for stream in own}.values())
+
+    def write(file: TextIO) -> int:
+        # One snapshot for all lines: what is written meanwhile is wholly in it or not at all.
+        return store.read(scopes, lambda store: _write(_Reader(store, skip_damaged, bounds), streams, file, progress))
+
     if not isinstance(target, str | Path):
-        return _write(_Reader(store, skip_damaged, bounds), streams, target, progress)
+        return write(target)
     with open_output(target) as file:
-        return _write(_Reader(store, skip_damaged, bounds), streams, file, progress)
+        return write(file)
 
 
 def _write(reader: _Reader, streams: Sequence[StreamState], file: TextIO, progress: Progress | None) -> int:
     count, store = 0, reader.store
-    with store.reading():  # one snapshot for all lines: what is written meanwhile is wholly in it or not at all
-        if not reader.skip_damaged:
-            _check_undamaged(store, streams)
-        file.write(json.dumps({"eunoe": FORMAT}) + "\n")
-        presets = () if reader.bounds.scopes else _preset_lines(store, streams)  # they are the store's own
-        for line in chain(presets, *(_stream_lines(reader, stream) for stream in streams)):
-            text = json.dumps(line, ensure_ascii=False)
-            file.write(_LINE_ENDS.sub(lambda end: f"\\u{ord(end[0]):04x}", text) + "\n")
-            count += 1
-            if progress and count % _PAGE_SIZE == 0:
-                progress(count)
+    if not reader.skip_damaged:
+        _check_undamaged(store, streams)
+    file.write(json.dumps({"eunoe": FORMAT}) + "\n")
+    presets = () if reader.bounds.scopes else _preset_lines(store, streams)  # they are the store's own
+    for line in chain(presets, *(_stream_lines(reader, stream) for stream in streams)):
+        text = json.dumps(line, ensure_ascii=False)
+        file.write(_LINE_ENDS.sub(lambda end: f"\\u{ord(end[0]):04x}", text) + "\n")
+        count += 1
+        if progress and count % _PAGE_SIZE == 0:
+            progress(count)
     return count
 
 
-def _check_undamaged(store: Store, streams: Sequence[StreamState]) -> None:
+def _check_undamaged(store: Reading, streams: Sequence[StreamState]) -> None:
     if damage := [each for stream in streams for each in store.damage(stream.id)]:
         raise DamagedStoreError(
             f"{len(damage)} parts of what is to be exported are damaged, the first is {damage[0]}; nothing was "
@@ -82,7 +85,7 @@ def _check_undamaged(store: Store, streams: Sequence[StreamState]) -> None:
 class _Reader:
     """Reads a store, without what is damaged if that may be left out, and without what is out of bounds."""
 
-    def __init__(self, store: Store, skip_damaged: bool, bounds: Bounds) -> None:
+    def __init__(self, store: Reading, skip_damaged: bool, bounds: Bounds) -> None:
         self.store = store
         self.skip_damaged = skip_damaged
         self.bounds = bounds
@@ -92,7 +95,7 @@ class _Reader:
         records = self.store.select(query)
         return [self.bounds.record(each, stream.scope) for each in records] if self.bounds.scopes else records
 
-    def all(self, read: Callable[[Store], list[T]]) -> list[T]:
+    def all(self, read: Callable[[Reading], list[T]]) -> list[T]:
         try:
             return read(self.store)
         except DamagedStoreError as error:
@@ -105,7 +108,7 @@ class _Reader:
         return self.all(lambda store: store.load(table, **key))
 
 
-def _preset_lines(store: Store, streams: Sequence[StreamState]) -> Iterator[dict[str, Any]]:
+def _preset_lines(store: Reading, streams: Sequence[StreamState]) -> Iterator[dict[str, Any]]:
     reader = SettingsReader(store)
     used = {own.preset for stream in streams if (own := reader.of(stream.scope))}
     for name, changes in sorted(changed_presets(store).items()):

@@ -22,7 +22,7 @@ from eunoe.records.log import add_turns, join_users, link_users, load_session, l
 from eunoe.records.revisions import forgotten_parts, load_summary, nearest_allowed, note_absorbed, unabsorbed_count
 from eunoe.records.streams import SettingsReader, changed_presets, configure_stream, is_incognito, save_preset
 from eunoe.records.versions import bridge_gaps, next_version
-from eunoe.store.contract import ItemQuery, Store
+from eunoe.store.contract import ItemQuery, Reading, Writing
 from eunoe.store.schema import Job, RevisionRecord, SessionState, SettingsRecord, StreamState, SummaryState, Tombstone
 from eunoe.transfer.lines import (
     ItemLine,
@@ -36,13 +36,13 @@ from eunoe.transfer.lines import (
 )
 
 
-def find_buried(store: Store, stream: StreamState, records: Sequence[Record]) -> dict[str, Record]:
+def find_buried(store: Reading, stream: StreamState, records: Sequence[Record]) -> dict[str, Record]:
     """The records that have a tombstone here, by id."""
     buried = _find_tombstones(store, stream, {record.id: _identities(record) for record in records})
     return {record.id: record for record in records if record.id in buried}
 
 
-def forgotten_sources(store: Store, batch: Sequence[ScopedLine]) -> set[SourcePlace]:
+def forgotten_sources(store: Reading, batch: Sequence[ScopedLine]) -> set[SourcePlace]:
     """What the atoms of a batch rest on and is not here, for it was forgotten."""
     lines = {(scope, line.record.id): line.record for scope, line in batch if scope and isinstance(line, ItemLine)}
     gone: set[SourcePlace] = set()
@@ -70,7 +70,7 @@ def without_sources(record: Record, owner: Scope, gone: Set[SourcePlace]) -> Rec
     return record._replace(supports=unique_supports(groups)) if gone and record.supports else record
 
 
-def _find_tombstones(store: Store, stream: StreamState, identities: dict[str, tuple[bytes, ...]]) -> set[str]:
+def _find_tombstones(store: Reading, stream: StreamState, identities: dict[str, tuple[bytes, ...]]) -> set[str]:
     """The ids of those that a tombstone recognises."""
     wanted = [identity for own in identities.values() for identity in own]
     found = {tombstone.identity for tombstone in store.tombstones(stream.id, wanted)} if wanted else set()
@@ -100,7 +100,7 @@ def texts_to_embed(batch: Sequence[ScopedLine]) -> list[str]:
     return [line.record.content for _, line in batch if isinstance(line, ItemLine)]
 
 
-def import_lines(store: Store, batch: Sequence[ScopedLine], vectors: VectorBatch) -> ImportReport:
+def import_lines(batch: Sequence[ScopedLine], vectors: VectorBatch, store: Writing) -> ImportReport:
     """Write lines of several scopes, presets first: what follows may need them."""
     presets = [line for _, line in batch if isinstance(line, PresetLine)]
     report = sum((_import_preset(store, line) for line in presets), ImportReport())
@@ -111,7 +111,7 @@ def import_lines(store: Store, batch: Sequence[ScopedLine], vectors: VectorBatch
 
 
 def _import_scope(
-    store: Store, scope: Scope, lines: Sequence[Line], gone: Set[SourcePlace], vectors: VectorBatch
+    store: Writing, scope: Scope, lines: Sequence[Line], gone: Set[SourcePlace], vectors: VectorBatch
 ) -> ImportReport:
     """Write what is new, then the tombstones: those of an export say nothing against its own lines."""
     shown = _without_incognito(store, scope, lines)
@@ -133,7 +133,7 @@ def _import_scope(
     return report + ImportReport(tombstones=len(tombstones))
 
 
-def _without_incognito(store: Store, scope: Scope, lines: Sequence[Line]) -> list[Line]:
+def _without_incognito(store: Reading, scope: Scope, lines: Sequence[Line]) -> list[Line]:
     if is_incognito(store, scope):
         return []
     sessions = {line.record.session for line in lines if isinstance(line, ItemLine)}
@@ -141,7 +141,7 @@ def _without_incognito(store: Store, scope: Scope, lines: Sequence[Line]) -> lis
     return [line for line in lines if not (isinstance(line, ItemLine) and line.record.session in hidden)]
 
 
-def _import_preset(store: Store, line: PresetLine) -> ImportReport:
+def _import_preset(store: Writing, line: PresetLine) -> ImportReport:
     """A preset that was changed or made here too stays as it is here."""
     here = changed_presets(store).get(line.name)
     if here is not None:
@@ -154,7 +154,7 @@ def _import_preset(store: Store, line: PresetLine) -> ImportReport:
     return _STORED
 
 
-def _import_settings(store: Store, scope: Scope, line: SettingsLine) -> ImportReport:
+def _import_settings(store: Writing, scope: Scope, line: SettingsLine) -> ImportReport:
     """Settings for a stream that has none of its own here."""
     stream = store.stream(scope)
     here = store.load(SettingsRecord, stream=stream.id) if stream else []
@@ -177,7 +177,7 @@ def _check_models(changes: Mapping[str, object]) -> None:
                 raise InputError(f"{name}: {error}") from error
 
 
-def _import_session(store: Store, stream: StreamState, line: SessionLine) -> ImportReport:
+def _import_session(store: Writing, stream: StreamState, line: SessionLine) -> ImportReport:
     """Users who take part in a conversation though none of its messages says so."""
     session = load_session(store, stream) or SessionState(stream.id)
     users = tuple(dict.fromkeys([*session.users, *line.users]))
@@ -189,7 +189,7 @@ def _import_session(store: Store, stream: StreamState, line: SessionLine) -> Imp
 
 
 def _import_records(
-    store: Store,
+    store: Writing,
     stream: StreamState,
     items: Sequence[ItemLine],
     tombstones: Sequence[Tombstone],
@@ -221,13 +221,13 @@ def _ends_of_gaps(tombstones: Sequence[Tombstone]) -> list[int]:
     return [tombstone.position + 1 for tombstone in tombstones if tombstone.position is not None]
 
 
-def _import_access(store: Store, items: Sequence[ItemLine], inserted: Mapping[str, Record]) -> None:
+def _import_access(store: Writing, items: Sequence[ItemLine], inserted: Mapping[str, Record]) -> None:
     counts = ((item.access, inserted.get(item.record.id)) for item in items)
     store.add_access([count._replace(seq=record.seq) for count, record in counts if count and record])
 
 
 def _close_superseded(
-    store: Store,
+    store: Writing,
     stream: StreamState,
     records: Sequence[Record],
     held: Mapping[str, Record],
@@ -257,7 +257,7 @@ def _has_forgotten_end(record: Record, buried: Mapping[str, Record]) -> bool:
     return bool(record.superseded_by) and not next_version(record.superseded_by, buried)
 
 
-def _link_past(store: Store, stream: StreamState, forgotten: Sequence[Record]) -> None:
+def _link_past(store: Writing, stream: StreamState, forgotten: Sequence[Record]) -> None:
     """Link the versions around those that were refused, as if these had been forgotten after they came."""
     bridged = bridge_gaps(store, stream, forgotten)
     if bridged:
@@ -266,7 +266,7 @@ def _link_past(store: Store, stream: StreamState, forgotten: Sequence[Record]) -
 
 
 def _find_new(
-    store: Store, stream: StreamState, records: Sequence[Record], held: Mapping[str, Record], buried: Collection[str]
+    store: Reading, stream: StreamState, records: Sequence[Record], held: Mapping[str, Record], buried: Collection[str]
 ) -> tuple[list[Record], list[Record], int]:
     """The records that are not here yet, those refused as forgotten, and how many were refused as other words under a
     known id or identity."""
@@ -288,7 +288,7 @@ def _find_new(
     return new, forgotten, conflicts
 
 
-def _find_open(store: Store, stream: StreamState, records: Sequence[Record]) -> dict[bytes, Record]:
+def _find_open(store: Reading, stream: StreamState, records: Sequence[Record]) -> dict[bytes, Record]:
     identities = [record.identity for record in records if record.retired is None]
     found = store.select(ItemQuery(stream.id, identities=identities, open=True)) if identities else []
     return {record.identity: record for record in found}
@@ -306,7 +306,7 @@ def _place_messages(records: Sequence[Record], end: int) -> tuple[list[Record], 
 
 
 def _import_progress(
-    store: Store,
+    store: Writing,
     stream: StreamState,
     items: Sequence[ItemLine],
     inserted: Mapping[str, Record],
@@ -340,7 +340,9 @@ def _is_retracted(record: Record, held: Mapping[str, Record]) -> bool:
     return record.kind == "message" and record.retired is not None and here is not None and here.retired is None
 
 
-def _find_late(store: Store, session: SessionState, items: Sequence[ItemLine], here: Mapping[str, Record]) -> Set[int]:
+def _find_late(
+    store: Reading, session: SessionState, items: Sequence[ItemLine], here: Mapping[str, Record]
+) -> Set[int]:
     """Numbers of messages that were formed elsewhere and are still due here."""
     pairs = [(here[item.record.id], item.record) for item in items if item.formed and item.record.id in here]
     formed = {own.seq for own, record in pairs if own.text == record.text}
@@ -349,7 +351,7 @@ def _find_late(store: Store, session: SessionState, items: Sequence[ItemLine], h
 
 
 def _pass_formed(
-    store: Store, stream: StreamState, session: SessionState, late: Set[int], settings: Settings | None
+    store: Writing, stream: StreamState, session: SessionState, late: Set[int], settings: Settings | None
 ) -> SessionState:
     """Take messages as formed. Due ones between them become jobs, so that nothing is passed over."""
     for job in store.load(Job, stream=stream.id):
@@ -366,7 +368,9 @@ def _is_in(job: Job, seq: int) -> bool:
     return job.start < seq <= job.stop
 
 
-def _cut_around(store: Store, start: int, records: Sequence[Record], late: Set[int], settings: Settings | None) -> None:
+def _cut_around(
+    store: Writing, start: int, records: Sequence[Record], late: Set[int], settings: Settings | None
+) -> None:
     for formed, run in groupby(records, key=lambda record: record.seq in late):
         part = list(run)
         for chunk in [part] if formed or settings is None else cut_into_chunks(part, settings):
@@ -375,7 +379,7 @@ def _cut_around(store: Store, start: int, records: Sequence[Record], late: Set[i
             start = chunk[-1].seq
 
 
-def _import_summary(store: Store, stream: StreamState, line: SummaryLine) -> ImportReport:
+def _import_summary(store: Writing, stream: StreamState, line: SummaryLine) -> ImportReport:
     """Revisions that are not here yet, if those that are do not contradict them."""
     here = {record.number: record for record in store.load(RevisionRecord, stream=stream.id)}
     summary = load_summary(store, stream)
@@ -398,7 +402,11 @@ def _import_summary(store: Store, stream: StreamState, line: SummaryLine) -> Imp
 
 
 def _find_refused(
-    store: Store, stream: StreamState, records: Collection[RevisionRecord], summary: SummaryState, here: Collection[int]
+    store: Reading,
+    stream: StreamState,
+    records: Collection[RevisionRecord],
+    summary: SummaryState,
+    here: Collection[int],
 ) -> set[int]:
     """Numbers of revisions that were taken back here, or that hold an observation which is not here, or forgotten
     words themselves."""

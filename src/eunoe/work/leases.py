@@ -20,7 +20,7 @@ from eunoe.model.result import Lease as NamedLease
 from eunoe.model.result import LeaseStatus
 from eunoe.model.scope import Scope
 from eunoe.store.codec import dump_json
-from eunoe.store.contract import Store
+from eunoe.store.contract import Reading, Store, Writing
 from eunoe.store.schema import TABLES, Job, Lease, LeaseRecord, StreamState, SummaryState
 from eunoe.text.normalize import fingerprint, one_line
 
@@ -83,7 +83,7 @@ def lease_after_failure(lease: Lease, error: str, *key: object) -> Lease:
     return Lease(attempts=attempts, retry=retry, error=one_line(error, MAX_ERROR_CHARACTERS))
 
 
-def find_held(store: Store, leased: Leased) -> Leased | None:
+def find_held(store: Reading, leased: Leased) -> Leased | None:
     """The job or summary as it stands, if it is still in the hands of whom it was leased to."""
     key = {name: getattr(leased, name) for name in TABLES[type(leased)].key}
     found = store.load(type(leased), **key)
@@ -92,20 +92,23 @@ def find_held(store: Store, leased: Leased) -> Leased | None:
 
 def renew(store: Store, leased: Leased) -> bool:
     """Hold on to a job or summary, in a step of its own; return False if somebody else has it, or it is gone."""
-    with store.writing():
+
+    def renew_held(store: Writing) -> bool:
         held = find_held(store, leased)
         if held:
             store.save([held._replace(lease=take(held.lease, held.lease.owner))])
-    return held is not None
+        return held is not None
+
+    return store.write((), renew_held)
 
 
-def release(store: Store, leased: Leased) -> None:
+def release(store: Writing, leased: Leased) -> None:
     """Give a job or summary back as if nobody had begun it."""
     if held := find_held(store, leased):
         store.save([held._replace(lease=held.lease._replace(owner="", until=None))])
 
 
-def fail(store: Store, leased: Leased, error: str) -> None:
+def fail(store: Writing, leased: Leased, error: str) -> None:
     """Let go of a job or summary that went wrong; it is due again after a pause that grows."""
     if held := find_held(store, leased):
         failed = lease_after_failure(held.lease, error, held.stream, getattr(held, "start", 0))
@@ -146,11 +149,12 @@ def acquire_lease(
     seconds: float | None,
     ignore_pause: bool,
     data: Mapping[str, Any] | None,
-    check: Callable[[Store, Scope], None],
+    check: Callable[[Reading, Scope], None],
 ) -> NamedLease | None:
     """Take a lease that is free, if `check` allows one; without `data` it keeps what it has."""
     seconds = lease_seconds() if seconds is None else seconds
-    with store.writing():
+
+    def acquire(store: Writing) -> NamedLease | None:
         check(store, scope)
         stream = store.create_stream(scope)
         record = _find(store, stream, name) or LeaseRecord(stream.id, name)
@@ -160,7 +164,9 @@ def acquire_lease(
         lease = record.lease._replace(owner=secrets.token_hex(_OWNER_BYTES), until=now + timedelta(seconds=seconds))
         record = record._replace(data=record.data if data is None else data, lease=lease)
         store.save([record])
-    return NamedLease(name, lease.owner, dict(record.data), lease.attempts, seconds)
+        return NamedLease(name, lease.owner, dict(record.data), lease.attempts, seconds)
+
+    return store.write([scope], acquire)
 
 
 def renew_lease(store: Store, scope: Scope, lease: NamedLease) -> bool:
@@ -180,29 +186,33 @@ def fail_lease(store: Store, scope: Scope, lease: NamedLease, error: str) -> boo
 
 
 def list_leases(store: Store, scope: Scope, prefix: str) -> list[LeaseStatus]:
-    with store.reading():
+    def find(store: Reading) -> list[LeaseStatus]:
         stream = store.stream(scope)
         records = store.load(LeaseRecord, stream=stream.id) if stream else []
-    now, statuses = utc_now(), list[LeaseStatus]()
-    for _, name, data, lease in records:
-        if name.startswith(prefix):
-            until = lease.until if lease.until is not None and lease.until > now else None
-            statuses.append(
-                LeaseStatus(name, dict(data), until is not None, until, lease.attempts, lease.retry, lease.error)
-            )
-    return statuses
+        now, statuses = utc_now(), list[LeaseStatus]()
+        for _, name, data, lease in records:
+            if name.startswith(prefix):
+                until = lease.until if lease.until is not None and lease.until > now else None
+                statuses.append(
+                    LeaseStatus(name, dict(data), until is not None, until, lease.attempts, lease.retry, lease.error)
+                )
+        return statuses
+
+    return store.read([scope], find)
 
 
 def drop_lease(store: Store, scope: Scope, name: str) -> bool:
-    with store.writing():
+    def drop(store: Writing) -> bool:
         stream = store.stream(scope)
         record = _find(store, stream, name) if stream else None
         if record:
             _drop(store, record)
-    return record is not None
+        return record is not None
+
+    return store.write([scope], drop)
 
 
-def end_lease(store: Store, stream: StreamState, lease: NamedLease | None) -> None:
+def end_lease(store: Writing, stream: StreamState, lease: NamedLease | None) -> None:
     """End a lease in the step that writes what was made under it; raise ConflictError if it is no longer held."""
     if lease is None:
         return
@@ -215,7 +225,9 @@ def end_lease(store: Store, stream: StreamState, lease: NamedLease | None) -> No
     _drop(store, record)
 
 
-def forget_in_leases(store: Store, stream: int, linked: Iterable[int], removed: Sequence[Record], whole: bool) -> None:
+def forget_in_leases(
+    store: Writing, stream: int, linked: Iterable[int], removed: Sequence[Record], whole: bool
+) -> None:
     """Take what was forgotten out of leases. Whoever works has read what is gone, and may write nothing any more.
 
     Errors may repeat words. Where a name or data holds an id or the words of what was removed, the lease goes.
@@ -232,7 +244,8 @@ def forget_in_leases(store: Store, stream: int, linked: Iterable[int], removed: 
 
 def _change(store: Store, scope: Scope, lease: NamedLease, change: Callable[[LeaseRecord], Lease | None]) -> bool:
     """Give a lease that is still held another form, or drop it; return False if it is lost."""
-    with store.writing():
+
+    def change_held(store: Writing) -> bool:
         stream = store.stream(scope)
         record = _find(store, stream, lease.name) if stream else None
         if record is None or record.lease.owner != lease.owner:
@@ -242,10 +255,12 @@ def _change(store: Store, scope: Scope, lease: NamedLease, change: Callable[[Lea
             _drop(store, record)
         else:
             store.save([record._replace(lease=changed)])
-    return True
+        return True
+
+    return store.write([scope], change_held)
 
 
-def _find(store: Store, stream: StreamState, name: str) -> LeaseRecord | None:
+def _find(store: Reading, stream: StreamState, name: str) -> LeaseRecord | None:
     found = store.load(LeaseRecord, stream=stream.id, name=name)
     return found[0] if found else None
 
@@ -254,5 +269,5 @@ def _ended(lease: Lease) -> Lease:
     return lease._replace(owner="", until=None)
 
 
-def _drop(store: Store, record: LeaseRecord) -> None:
+def _drop(store: Writing, record: LeaseRecord) -> None:
     store.drop(LeaseRecord, stream=record.stream, name=record.name)

@@ -19,8 +19,7 @@ from tests.store.conformance.items import ItemConformance
 from tests.store.conformance.samples import Opener, insert_facts, new_fact
 from tests.store.conformance.tables import TableConformance
 from tests.store.conformance.transactions import TransactionConformance
-
-from eunoe.store.contract import Store
+from tests.support.steps import Steps
 
 __all__ = ["Opener", "StoreConformance", "insert_facts", "new_fact"]
 
@@ -35,16 +34,16 @@ class StoreConformance(ItemConformance, TableConformance, TransactionConformance
         raise NotImplementedError("give a fixture `opener` that returns a function which opens the store")
 
     @pytest.fixture
-    def store(self, opener: Opener) -> Iterator[Store]:
-        store = opener()
+    def store(self, opener: Opener) -> Iterator[Steps]:
+        store = Steps(opener())
         yield store
         store.close()
 
     @pytest.fixture
-    def other(self, opener: Opener, store: Store) -> Iterator[Store]:
+    def other(self, opener: Opener, store: Steps) -> Iterator[Steps]:
         """The same store, opened once more."""
         if not self.is_lasting:
             pytest.skip("this store is gone when it is closed")
-        other = opener()
+        other = Steps(opener())
         yield other
         other.close()

@@ -15,11 +15,12 @@ from tests.store.conformance.samples import (
     seqs_of,
     tombstone,
 )
+from tests.support.steps import Steps
 
 from eunoe.errors import StoreError
 from eunoe.model.arguments import ATOM_KINDS, KINDS, from_micros, to_micros
 from eunoe.model.scope import Scope
-from eunoe.store.contract import IndexRow, ItemQuery, Store, all_items, all_streams
+from eunoe.store.contract import IndexRow, ItemQuery
 from eunoe.store.schema import Absorption, PassageGraphRecord
 from eunoe.store.statements import MAX_PARAMETERS
 
@@ -27,11 +28,11 @@ _LIST_SIZE = 2 * MAX_PARAMETERS + 1
 
 
 class ItemConformance:
-    def test_it_says_where_it_is_and_which_schema_it_has(self, store: Store) -> None:
+    def test_it_says_where_it_is_and_which_schema_it_has(self, store: Steps) -> None:
         assert store.target
         assert store.schema >= 1
 
-    def test_a_stream_is_made_once(self, store: Store) -> None:
+    def test_a_stream_is_made_once(self, store: Steps) -> None:
         with store.writing():
             assert store.stream(ANNA) is None
             anna = store.create_stream(ANNA)
@@ -39,20 +40,20 @@ class ItemConformance:
             assert store.create_stream(ANNA) == store.stream(ANNA) == anna
             assert store.create_stream(BEN).id != anna.id
 
-    def test_streams_are_paged_in_the_order_of_their_scopes(self, store: Store) -> None:
+    def test_streams_are_paged_in_the_order_of_their_scopes(self, store: Steps) -> None:
         """By code point, whatever the language of the machine."""
         names = ["B", "Z", "_", "a", "a b", "z", "ä", "\u4e2d", "\U0001f30a"]
         with store.writing():
             assert store.streams() == []
             streams = {name: store.create_stream(Scope(user=name)) for name in reversed(names)}
         with store.reading():
-            assert store.streams() == list(all_streams(store)) == [streams[name] for name in names]
+            assert store.streams() == list(store.iterate_streams()) == [streams[name] for name in names]
             assert store.streams(after="user=a", limit=2) == [streams["a b"], streams["z"]]
             assert store.streams(after="user=\U0001f30a") == []
             assert store.streams(ids=[streams[name].id for name in "zZz"]) == [streams["Z"], streams["z"]]
             assert store.streams(ids=[]) == []
 
-    def test_streams_are_found_by_their_tenant(self, store: Store) -> None:
+    def test_streams_are_found_by_their_tenant(self, store: Steps) -> None:
         texts = ["agent=x/tenant=a/user=b", "tenant=a", "tenant=a/user=c", "tenant=a%2Fb", "tenant=a-b", "tenant=a0"]
         with store.writing():
             for text in [*texts, "tenant=A", "user=tenant=a", "x_tenant=a", "user=a"]:
@@ -60,13 +61,13 @@ class ItemConformance:
         with store.reading():
             found = store.streams(tenant="a")
             assert [stream.scope.text for stream in found] == texts[:3]
-            assert list(all_streams(store, "a")) == found
+            assert list(store.iterate_streams("a")) == found
             assert store.streams(found[0].scope.text, 1, tenant="a") == found[1:2]
             assert store.streams(containing=["user=c"], tenant="a") == found[2:]
             assert [stream.scope.text for stream in store.streams(tenant="a/b")] == ["tenant=a%2Fb"]
             assert store.streams(tenant="b") == []
 
-    def test_streams_are_found_by_parts_of_their_scopes(self, store: Store) -> None:
+    def test_streams_are_found_by_parts_of_their_scopes(self, store: Steps) -> None:
         names = ["%", "_", "\\", "'", "a%b", "anna", "Anna", "ÄNNA", "änna"]
         with store.writing():
             scopes = [store.create_stream(Scope(agent="x", user=name)).scope for name in names]
@@ -78,7 +79,7 @@ class ItemConformance:
             assert store.streams(limit=1, containing=["user="]) == first
             assert store.streams(limit=1, containing=["änna"]) == []
 
-    def test_advance_moves_version_and_log_of_one_stream(self, store: Store) -> None:
+    def test_advance_moves_version_and_log_of_one_stream(self, store: Steps) -> None:
         with store.writing():
             anna, ben = store.create_stream(ANNA), store.create_stream(BEN)
             advanced = store.advance(anna.id, 3)
@@ -86,14 +87,14 @@ class ItemConformance:
             assert store.advance(anna.id) == advanced._replace(version=advanced.version + 1)
             assert store.stream(BEN) == ben
 
-    def test_numbers_are_never_used_twice(self, store: Store, other: Store) -> None:
+    def test_numbers_are_never_used_twice(self, store: Steps, other: Steps) -> None:
         records = insert_facts(store, ANNA, 3)
         assert records[0].seq > 0
         assert seqs_of(records) == sorted(set(seqs_of(records)))
         delete_records(store, records)
         assert insert_facts(other, ANNA)[0].seq > records[-1].seq
 
-    def test_every_field_comes_back_as_it_was(self, store: Store) -> None:
+    def test_every_field_comes_back_as_it_was(self, store: Steps) -> None:
         written = insert_facts(store, ANNA)
         fields: dict[str, Any] = {
             "kind": "message",
@@ -129,12 +130,12 @@ class ItemConformance:
         assert full._asdict() == {**expected, **lists, **times, "recorded": to_micros(NOW)}
         assert (plain.time, plain.people, plain.retired, plain.pinned) == (None, "", None, 0)
 
-    def test_long_texts_fit(self, store: Store) -> None:
+    def test_long_texts_fit(self, store: Steps) -> None:
         (long,) = insert_facts(store, ANNA, text="0123456789" * 1_100_000)
         with store.reading():
             assert store.select(ItemQuery(seqs=[long.seq])) == [long]
 
-    def test_ids_and_open_identities_are_unique_in_a_stream(self, store: Store) -> None:
+    def test_ids_and_open_identities_are_unique_in_a_stream(self, store: Steps) -> None:
         (old,) = insert_facts(store, ANNA, id="same", identity=b"same")
         insert_facts(store, BEN, id="same", identity=b"same")
         for taken in ({"id": "same"}, {"identity": b"same"}):
@@ -147,7 +148,7 @@ class ItemConformance:
         with store.reading():
             assert store.select(ItemQuery(new.stream, identities=[b"same"], open=True)) == [new]
 
-    def test_update_writes_a_record_anew(self, store: Store) -> None:
+    def test_update_writes_a_record_anew(self, store: Steps) -> None:
         first, second = insert_facts(store, ANNA, 2, people=("Anna",), pending=True)
         changed = first._replace(version=9, text="new words", retired=NOW, people=(), pending=False, identity=b"new")
         with store.writing():
@@ -156,7 +157,7 @@ class ItemConformance:
             assert store.insert(store.create_stream(ANNA), []) == []
             assert store.select(ItemQuery(first.stream)) == [changed, second]
 
-    def test_queries_find_what_they_ask_for(self, store: Store) -> None:
+    def test_queries_find_what_they_ask_for(self, store: Steps) -> None:
         said = [("m1", "a"), ("m2", "b"), ("m3", "a")]
         with store.writing():
             anna, ben = (store.advance(store.create_stream(scope).id) for scope in (ANNA, BEN))
@@ -219,9 +220,9 @@ class ItemConformance:
                 assert [record.id for record in store.select(query)] == ids, query
                 assert [record.id for record in store.select(query._replace(limit=2))] == ids[:2], query
                 assert store.count(query) == len(ids), query
-            assert [record.id for record in all_items(store, ItemQuery(anna.id), page=3)] == everything
+            assert [record.id for record in store.iterate(ItemQuery(anna.id), page=3)] == everything
 
-    def test_records_are_found_by_when_they_were_recorded(self, store: Store) -> None:
+    def test_records_are_found_by_when_they_were_recorded(self, store: Steps) -> None:
         hours = [NOW + timedelta(hours=hour) for hour in range(4)]
         with store.writing():
             anna, ben = (
@@ -258,7 +259,7 @@ class ItemConformance:
                 assert store.count(query) == len(ids), query
             assert store.select(ItemQuery(ids=["other"]))[0].replaces == ("old",)
 
-    def test_streams_are_found_by_when_their_last_atom_was_recorded(self, store: Store) -> None:
+    def test_streams_are_found_by_when_their_last_atom_was_recorded(self, store: Steps) -> None:
         hours = [NOW + timedelta(hours=hour) for hour in range(4)]
         with store.writing():
             scopes = map(Scope.parse, ("tenant=x/user=anna", "tenant=x%2Fuser=anna/user=ben", "tenant=xx", "user=eve"))
@@ -274,7 +275,7 @@ class ItemConformance:
             assert store.last_recorded(ids[:2], until=hours[1]) == [(ben.id, hours[1]), (anna.id, hours[0])]
             assert store.last_recorded([ben.id], until=hours[0]) == store.last_recorded([]) == []
 
-    def test_streams_within_a_scope_have_its_keys_and_no_other_tenant(self, store: Store) -> None:
+    def test_streams_within_a_scope_have_its_keys_and_no_other_tenant(self, store: Steps) -> None:
         texts = (
             *("user=anna", "agent=cook/user=anna", "agent=cook/session=s/user=anna/zone=z", "user=Anna", "user=anna2"),
             *("agent=cook", "agent=cook/user=ben", "session=x%2Fuser=anna", "project=user=anna/user=ben"),
@@ -292,7 +293,7 @@ class ItemConformance:
                 *("agent=cook/session=s/user=anna/zone=z", "agent=cook/user=anna", "user=anna"),
             ]
 
-    def test_long_lists_find_each_record_once_and_in_order(self, store: Store) -> None:
+    def test_long_lists_find_each_record_once_and_in_order(self, store: Steps) -> None:
         records = insert_facts(store, ANNA, _LIST_SIZE)
         stream, limit = records[0].stream, MAX_PARAMETERS + 3
         ids, seqs = [record.id for record in records][::-1], seqs_of(records)[::-1]
@@ -312,7 +313,7 @@ class ItemConformance:
             assert store.select(ItemQuery()) == []
             assert store.removed(stream, 0) == seqs[::-1]
 
-    def test_index_rows_are_what_changed_since_a_version(self, store: Store) -> None:
+    def test_index_rows_are_what_changed_since_a_version(self, store: Steps) -> None:
         first, second = insert_facts(store, ANNA, 2)
         (third,) = insert_facts(store, ANNA)
         insert_facts(store, BEN)
@@ -328,7 +329,7 @@ class ItemConformance:
             changed = store.index_rows(first.stream, third.version, None)
         assert [(row.seq, row.pinned) for row in changed] == [(second.seq, 1), (fourth[0].seq, 0)]
 
-    def test_row_marks_tell_every_change(self, store: Store) -> None:
+    def test_row_marks_tell_every_change(self, store: Steps) -> None:
         first, second = insert_facts(store, ANNA, 2)
         insert_facts(store, BEN)
         with store.writing():
@@ -357,7 +358,7 @@ class ItemConformance:
             assert store.row_marks(first.stream, model) == known[-1]
             assert [mark[3] for mark in store.row_marks(first.stream, None)] == [-1, -1]
 
-    def test_removed_are_those_deleted_since_a_version(self, store: Store) -> None:
+    def test_removed_are_those_deleted_since_a_version(self, store: Steps) -> None:
         records = insert_facts(store, ANNA, 3)
         stream = records[0].stream
         versions = [delete_records(store, [record]) for record in records[:2]]
@@ -368,7 +369,7 @@ class ItemConformance:
             assert seqs_of(store.index_rows(stream, 0, None)) == [records[2].seq]
             assert store.select(ItemQuery(stream)) == records[2:]
 
-    def test_tombstones_are_found_by_identity_and_by_session(self, store: Store) -> None:
+    def test_tombstones_are_found_by_identity_and_by_session(self, store: Steps) -> None:
         tombstones = [tombstone("a", "s", 1), tombstone("b", "s", 5), tombstone("c", "other", 7), tombstone("d", "s")]
         with store.writing():
             anna, ben = store.create_stream(ANNA).id, store.create_stream(BEN).id
@@ -388,7 +389,7 @@ class ItemConformance:
             assert store.tombstones(anna) == tombstones[2:]
             assert [each.identity for each in store.tombstones(ben)] == [b"e"]
 
-    def test_a_model_is_made_once(self, store: Store) -> None:
+    def test_a_model_is_made_once(self, store: Steps) -> None:
         with store.writing():
             assert store.model("one") is None
             one, two = store.create_model("one", 2), store.create_model("two", 3)
@@ -396,7 +397,7 @@ class ItemConformance:
             assert (one.dimensions, two.dimensions) == (2, 3)
             assert one.number != two.number
 
-    def test_vectors_are_kept_per_model(self, store: Store) -> None:
+    def test_vectors_are_kept_per_model(self, store: Steps) -> None:
         first, second = insert_facts(store, ANNA, 2)
 
         def vectors(model: int | None) -> list[bytes | None]:
@@ -417,7 +418,7 @@ class ItemConformance:
             assert (store.model("one"), vectors(one)) == (None, [None])
             assert store.counts().vectors == {"two": 0}
 
-    def test_vectors_of_one_record_are_given_to_another(self, store: Store) -> None:
+    def test_vectors_of_one_record_are_given_to_another(self, store: Steps) -> None:
         first, second = insert_facts(store, ANNA, 2)
         with store.writing():
             models = [store.create_model(name, 2).number for name in ("one", "two")]
@@ -430,7 +431,7 @@ class ItemConformance:
             for model in models:
                 assert [row.vector for row in store.index_rows(first.stream, 0, model)] == [None, b"1111"]
 
-    def test_a_record_on_its_way_to_another_model_has_lost_nothing(self, store: Store) -> None:
+    def test_a_record_on_its_way_to_another_model_has_lost_nothing(self, store: Steps) -> None:
         first, second, third = insert_facts(store, ANNA, 3)
         with store.writing():
             old, new = (store.create_model(name, 2).number for name in ("old", "new"))
@@ -441,7 +442,7 @@ class ItemConformance:
             assert store.lost_vectors == {third.seq}
             store.lost_vectors.clear()
 
-    def test_records_are_found_by_what_closed_them_and_by_parts_of_their_metadata(self, store: Store) -> None:
+    def test_records_are_found_by_what_closed_them_and_by_parts_of_their_metadata(self, store: Steps) -> None:
         facts = insert_facts(store, ANNA, 4)
         (other,) = insert_facts(store, BEN)
         with store.writing():
@@ -468,7 +469,7 @@ class ItemConformance:
             assert found(limit=2, offset=1) == [facts[1].seq, facts[2].seq]
             assert found(limit=2, offset=9) == []
 
-    def test_adopting_a_model_marks_what_lacks_a_vector_and_advances_every_stream(self, store: Store) -> None:
+    def test_adopting_a_model_marks_what_lacks_a_vector_and_advances_every_stream(self, store: Steps) -> None:
         first, second = insert_facts(store, ANNA, 2, pending=True)
         (third,) = insert_facts(store, BEN)
         with store.writing():
@@ -484,7 +485,7 @@ class ItemConformance:
             store.adopt_model(None)
             assert store.select(ItemQuery(pending=True)) == []
 
-    def test_values_are_kept_by_name(self, store: Store) -> None:
+    def test_values_are_kept_by_name(self, store: Steps) -> None:
         with store.writing():
             assert store.get_value("name") is None
             store.set_value("name", "one")

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from eunoe.model.atom import Record
 from eunoe.model.scope import Scope, ScopeLike
 from eunoe.store import schema
-from eunoe.store.contract import IndexRow, ItemQuery, Store
+from eunoe.store.contract import IndexRow, ItemQuery, Reading, Store, Writing
 from eunoe.store.schema import TABLES, Lease, StreamState, Tombstone
 
 Opener = Callable[[], Store]
@@ -31,17 +31,23 @@ def new_fact(number: int, stream: StreamState, **fields: Any) -> Record:
 
 def insert_facts(store: Store, scope: ScopeLike, count: int = 1, **fields: Any) -> list[Record]:
     """Insert facts in one step, as the engine does."""
-    with store.writing():
+
+    def insert(store: Writing) -> list[Record]:
         stream = store.advance(store.create_stream(Scope.of(scope)).id)
         return store.insert(stream, [new_fact(next(_numbers), stream, **fields) for _ in range(count)])
+
+    return store.write((), insert)
 
 
 def delete_records(store: Store, records: Sequence[Record]) -> int:
     """Delete records of one stream in one step; return the version at which they went."""
-    with store.writing():
+
+    def delete(store: Writing) -> int:
         version = store.advance(records[0].stream).version
         store.delete(records[0].stream, seqs_of(records), version)
-    return version
+        return version
+
+    return store.write((), delete)
 
 
 def seqs_of(records: Iterable[Record | IndexRow]) -> list[int]:
@@ -75,7 +81,8 @@ def table_records(fact: Record, word: str = "first") -> list[Any]:
 
 def contents(store: Store) -> tuple[object, ...]:
     """All that a store holds, but for its size."""
-    with store.reading():
+
+    def read(store: Reading) -> tuple[object, ...]:
         streams = store.streams()
         return (
             [(stream, store.select(ItemQuery(stream.id)), store.tombstones(stream.id)) for stream in streams],
@@ -83,6 +90,8 @@ def contents(store: Store) -> tuple[object, ...]:
             store.counts()._replace(bytes=0),
             store.get_value("name"),
         )
+
+    return store.read((), read)
 
 
 def in_thread(function: Callable[..., T], *arguments: Any) -> T:

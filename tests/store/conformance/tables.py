@@ -14,9 +14,10 @@ from tests.store.conformance.samples import (
     table_records,
     tombstone,
 )
+from tests.support.steps import Steps
 
 from eunoe.model.scope import Scope
-from eunoe.store.contract import Counts, Store
+from eunoe.store.contract import Counts
 from eunoe.store.schema import (
     TABLES,
     AccessCount,
@@ -36,7 +37,7 @@ _MINUTE = timedelta(minutes=1)
 
 
 class TableConformance:
-    def test_tables_keep_records_by_their_keys(self, store: Store) -> None:
+    def test_tables_keep_records_by_their_keys(self, store: Steps) -> None:
         (anna,), (ben,) = insert_facts(store, ANNA), insert_facts(store, BEN)
         records = [table_records(anna), table_records(anna, "second"), table_records(ben)]
         assert [type(record) for record in records[0]] == list(TABLES)
@@ -57,7 +58,7 @@ class TableConformance:
                 store.drop(table, **key)
                 assert store.load(table) == [other]
 
-    def test_tables_are_asked_for_any_columns(self, store: Store) -> None:
+    def test_tables_are_asked_for_any_columns(self, store: Steps) -> None:
         (anna,), (ben,) = insert_facts(store, ANNA), insert_facts(store, BEN)
         links = [StreamLink(anna.stream, ben.stream), StreamLink(anna.stream, anna.stream)]
         graphs = [PassageGraphRecord(fact.seq, b"content", "model", "{}") for fact in (anna, ben)]
@@ -72,7 +73,7 @@ class TableConformance:
             assert store.load(SummaryState, rebuild=True) == summaries[:1]
             assert store.load(SummaryState, rebuild=False) == summaries[1:]
 
-    def test_tables_answer_in_the_order_of_their_keys(self, store: Store) -> None:
+    def test_tables_answer_in_the_order_of_their_keys(self, store: Steps) -> None:
         (anna,), (ben,) = insert_facts(store, ANNA), insert_facts(store, BEN)
         jobs = [Job(stream, start, start + 1) for stream in sorted([anna.stream, ben.stream]) for start in (0, 9, 12)]
         usage = [UsageRecord(operation, model) for operation in "Zaä" for model in "Za"]
@@ -87,7 +88,7 @@ class TableConformance:
             store.drop(Job)
             assert store.load(Job) == []
 
-    def test_long_lists_of_keys_find_each_record_once_and_in_order(self, store: Store) -> None:
+    def test_long_lists_of_keys_find_each_record_once_and_in_order(self, store: Steps) -> None:
         (fact,) = insert_facts(store, ANNA)
         revisions = [RevisionRecord(fact.stream, number, 0, "", (), "", NOW) for number in range(3 * MAX_PARAMETERS)]
         numbers = [revision.number for revision in reversed(revisions)]
@@ -97,7 +98,7 @@ class TableConformance:
             store.drop(RevisionRecord, stream=fact.stream, number=numbers[1:])
             assert store.load(RevisionRecord) == revisions[-1:]
 
-    def test_idle_sessions_come_longest_idle_first(self, store: Store) -> None:
+    def test_idle_sessions_come_longest_idle_first(self, store: Steps) -> None:
         idle = {"a": (4, 3), "b": (9, 4), "c": (3, 5), "d": (9, 0), "e": (0, 2), "f": (0, 2), "g": (0, 2)}
         later = NOW + _MINUTE
         with store.writing():
@@ -116,7 +117,7 @@ class TableConformance:
             late = store.idle_sessions(later + _MINUTE, 4, 10)
             assert {session.stream for session in late} == {ids[name] for name in "abdefg"}
 
-    def test_access_counts_add_up_and_go_with_their_record(self, store: Store) -> None:
+    def test_access_counts_add_up_and_go_with_their_record(self, store: Steps) -> None:
         first, second, third = insert_facts(store, ANNA, 3)
         with store.writing():
             gone = AccessCount(third.seq + 99, 1, NOW)
@@ -129,7 +130,7 @@ class TableConformance:
         with store.reading():
             assert store.load(AccessCount) == counts[1:]
 
-    def test_usage_adds_up_by_operation_and_model(self, store: Store) -> None:
+    def test_usage_adds_up_by_operation_and_model(self, store: Steps) -> None:
         with store.writing():
             store.add_usage([])
             store.add_usage(
@@ -142,7 +143,7 @@ class TableConformance:
                 UsageRecord("form", "n", 1),
             ]
 
-    def test_the_last_calls_are_kept(self, store: Store) -> None:
+    def test_the_last_calls_are_kept(self, store: Steps) -> None:
         calls = [CallRecord(0, "form", f"model {place}", "", NOW, 5, 3, 2, 0.5, "") for place in range(7)]
         with store.writing():
             store.add_calls([], 4)
@@ -156,7 +157,7 @@ class TableConformance:
             assert store.calls(2, before=found[1].number) == found[2:]
             assert len({call.number for call in found}) == 4
 
-    def test_counts_tell_what_is_there_what_is_due_and_what_fails(self, store: Store) -> None:
+    def test_counts_tell_what_is_there_what_is_due_and_what_fails(self, store: Steps) -> None:
         with store.reading():
             empty = store.counts()
         assert empty == Counts(0, {}, 0, 0, 0, {}, empty.bytes, 0, 0, 0, "", 0, 0)
@@ -188,7 +189,7 @@ class TableConformance:
         assert anna == Counts(1, {"fact": 3}, 0, 3, 0, {}, 0, 0, 0, 0, "", 0, 0)
         assert ben == Counts(1, {"message": 5}, 1, 0, 0, {}, 0, 4, 1, 2, counts.error, 1, 0)
 
-    def test_a_sound_store_has_no_damage(self, store: Store) -> None:
+    def test_a_sound_store_has_no_damage(self, store: Steps) -> None:
         first, second = insert_facts(store, ANNA, 2)
         with store.writing():
             store.save([RevisionRecord(first.stream, 1, 0, "text", (first.id,), "hand", NOW)])
@@ -205,7 +206,7 @@ class TableConformance:
         assert report
         assert read[-1] == report.rows > 0
 
-    def test_deleted_words_leave_no_trace(self, store: Store) -> None:
+    def test_deleted_words_leave_no_trace(self, store: Steps) -> None:
         words = [f"the secret of number {number} is {number * number}" for number in range(50)]
         long = "a long secret story " * 2000
         facts = [insert_facts(store, ANNA, text=text)[0] for text in [*words, long]]
@@ -218,7 +219,7 @@ class TableConformance:
         assert store.find_traces([*words, long, graph]) == store.find_traces([]) == {}
         store.scrub(timeout=0)
 
-    def test_traces_name_every_place(self, store: Store) -> None:
+    def test_traces_name_every_place(self, store: Steps) -> None:
         insert_facts(store, ANNA, text="the secret is in the text")
         insert_facts(store, ANNA, metadata={"note": "the secret is in the metadata"})
         with store.writing():
@@ -228,7 +229,7 @@ class TableConformance:
         assert traces.keys() == set(secrets[:3])
         assert all(traces.values())
 
-    def test_dropped_and_replaced_words_leave_no_trace(self, store: Store) -> None:
+    def test_dropped_and_replaced_words_leave_no_trace(self, store: Steps) -> None:
         """Records of many sizes, some of which stay, move between pages while the others go."""
         dice = random.Random(6)
         there: dict[tuple[int, int], str] = {}

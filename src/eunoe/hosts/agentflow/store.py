@@ -35,11 +35,11 @@ from tenxgraph.utils.constants import DEFAULT_ANONYMOUS_USER_ID
 from eunoe.errors import AccessError, ConflictError, InputError, NotFoundError, ScopeError
 from eunoe.form.statements import is_question
 from eunoe.hosts.agentflow.manager import inert_braces
-from eunoe.hosts.common import awaited, blocking, iterate
-from eunoe.memory import AsyncMemory, Memory
+from eunoe.hosts.common import awaited, blocking
+from eunoe.memory import AsyncMemory, Memory, iterate
 from eunoe.model.arguments import AtomKind, check_count, check_text, show
 from eunoe.model.atom import Atom, Item
-from eunoe.model.result import Hit, Receipt
+from eunoe.model.result import Receipt
 from eunoe.model.scope import Scope
 from eunoe.text.sentences import token_count
 
@@ -185,7 +185,12 @@ class EunoeStore(BaseStore):
                 recipe="associative" if retrieval_strategy == RetrievalStrategy.GRAPH_TRAVERSAL else "default",
                 exact=True,
             )
-            results = [_result(hit.item, _score(hit, query)) for hit in hits]
+            words, is_asked = _words(query), is_question(query)
+            results = []
+            for hit in hits:
+                is_same = not is_asked and _words(hit.text) == words
+                score = 1.0 if is_same else hit.score - max(hit.score - _MOST_UNLESS_SAME, 0.0) * 0.9
+                results.append(_result(hit.item, score))
         else:  # a blank query asks for the newest
             how: Any = {"kinds": _KINDS, "where": where, "limit": limit, "newest": True, "exact": True}
             results = [_result(item) for scope in scopes for item in self.memory.list(scope, **how).items]
@@ -229,8 +234,16 @@ class EunoeStore(BaseStore):
         with self._update_lock:
             old = self._find_own(config, memory_id)
             text = content.text() if isinstance(content, Message) else content
-            changed = _merged(old.metadata, metadata or {}, replace_metadata)
-            is_alone = self._replace(old, text, changed)
+            own = {
+                name: old.metadata[name] for name in ("memory_type", "category", "thread_id") if name in old.metadata
+            }
+            new = _stored_metadata(metadata or {})
+            changed = list(new)
+            if metadata and "category" in metadata:
+                own["category"] = metadata["category"]
+                changed.append("category")
+            merged = {**new, **own} if replace_metadata else {**old.metadata, **new, **own, _CHANGES: changed}
+            is_alone = self._replace(old, text, merged)
             while not is_alone:  # bring together what was written at the same time; who writes last sees all
                 versions = self.memory.history(_owner(old), old.id, exact=True)
                 said = _repeated(versions)
@@ -371,7 +384,7 @@ class EunoeStore(BaseStore):
         return atom
 
     def _list(self, scope: Scope, where: Fields | None = None, page: int = _PAGE) -> Iterable[Atom]:
-        items = iterate(self.memory, scope, kinds=_KINDS, where=where, limit=page)
+        items = iterate(self.memory, scope, kinds=_KINDS, where=where, limit=page, exact=True)
         return (item for item in items if isinstance(item, Atom))
 
 
@@ -487,17 +500,6 @@ def _stored_metadata(metadata: Mapping[str, Any]) -> Fields:
     return {_stored_name(name): value for name, value in metadata.items() if name not in _OWN_FIELDS}
 
 
-def _merged(old: Mapping[str, Any], given: Mapping[str, Any], replace: bool) -> Fields:
-    """Stored metadata after an update: added to, or replaced but for what the store knows."""
-    own = {name: old[name] for name in ("memory_type", "category", "thread_id") if name in old}
-    if "category" in given:
-        own["category"] = given["category"]
-    new = _stored_metadata(given)
-    if replace:
-        return {**new, **own}
-    return {**old, **new, **own, _CHANGES: [*new, *(["category"] if "category" in given else [])]}
-
-
 def _repeated(versions: Sequence[Atom]) -> tuple[str, Fields]:
     """Text and metadata as they are if every version changes no more than it was meant to change.
 
@@ -535,12 +537,6 @@ def _result(item: Item, score: float = 1.0) -> MemorySearchResult:
         thread_id=thread_id if isinstance(thread_id, str) else None,
         timestamp=item.time or item.recorded,
     )
-
-
-def _score(hit: Hit, query: str) -> float:
-    if _words(hit.text) == _words(query) and not is_question(query):
-        return 1.0
-    return hit.score - max(hit.score - _MOST_UNLESS_SAME, 0.0) * 0.9
 
 
 def _words(text: str) -> str:

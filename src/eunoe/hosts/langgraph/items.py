@@ -209,12 +209,12 @@ def conditions(wanted: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
     1 is True to LangGraph's stores, and a missing field is None: those are left to the filter itself.
     """
-    plain = {name: each for name, each in (wanted or {}).items() if "." not in name and _is_unambiguous(each)}
-    return {f"{_VALUE}.{name}": each for name, each in plain.items()} or None
-
-
-def _is_unambiguous(value: Any) -> bool:
-    return isinstance(value, str) or (isinstance(value, int | float) and isfinite(value) and value not in (0, 1))
+    plain = {}
+    for name, each in (wanted or {}).items():
+        is_number = isinstance(each, int | float) and isfinite(each) and each not in (0, 1)
+        if "." not in name and (isinstance(each, str) or is_number):
+            plain[f"{_VALUE}.{name}"] = each
+    return plain or None
 
 
 def check_filter(wanted: Any) -> None:

@@ -12,15 +12,7 @@ from threading import Event, Thread
 from typing import Any, Final, Generic, Self, TypeVar
 from weakref import finalize
 
-from langgraph.store.base import (
-    BaseStore,
-    GetOp,
-    IndexConfig,
-    Item,
-    Op,
-    Result,
-    TTLConfig,
-)
+from langgraph.store.base import BaseStore, GetOp, IndexConfig, Item, Op, Result, TTLConfig
 from langgraph.store.base.batch import AsyncBatchedBaseStore
 
 import eunoe
