@@ -21,7 +21,6 @@ from eunoe.cli.forming import failure_lines, form_summary, learned_atoms
 from eunoe.cli.inputs import argument
 from eunoe.errors import EunoeError, LlmError
 from eunoe.llm.contract import Llm, Prompt
-from eunoe.memory import iterate
 from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Atom
 from eunoe.model.message import Message
@@ -88,6 +87,8 @@ class Chat:
         self._scope = scope
         self._tokens = tokens
         self._incognito = incognito
+        from eunoe.memory import iterate  # with it comes the whole memory
+
         earlier = iterate(memory, scope, kinds=("message",))
         self._turns = deque(((item.role, item.text) for item in earlier if isinstance(item, Message)), _MAX_TURNS)
         self._scopes: dict[str, Scope] = {}
