@@ -86,7 +86,6 @@ def whole_message(value: Mapping[str, Any], field: str, role: str, words: str) -
 
 
 def latest_messages(memory: Memory, scope: ScopeLike, field: str) -> Iterator[Message]:
-    """The messages with this field, the latest first."""
     for item in iterate(memory, scope, kinds=["message"], newest=True):
         if isinstance(item, Message) and field in item.metadata:
             yield item

@@ -167,7 +167,6 @@ def _required(options: Mapping[str, Any], part: str, provider: str) -> Any:
 
 
 def _address(provider: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Where the models of a provider are asked, and with which key."""
     names = (f"{provider}_base_url", "openai_base_url", "base_url")
     base = next((str(options[name]) for name in names if options.get(name)), _LOCAL_SERVERS.get(provider))
     if base and provider == "ollama" and not base.rstrip("/").endswith("/v1"):
