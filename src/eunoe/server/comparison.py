@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import Query
 from pydantic import BaseModel, Field
@@ -18,8 +18,8 @@ from eunoe.server.requests import json_router
 from eunoe.server.schemas import answers, model_of
 
 REVISION: Any = model_of(Revision)
-_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
-_MAX_PARTS = 4000
+_WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]")
+_MAX_PARTS: Final = 4000
 """Matching takes time with the square of the parts: beyond this a change is told as a whole."""
 
 
@@ -42,6 +42,20 @@ class Comparison(BaseModel):
     changes: list[Change]
 
 
+class CompareQuery(ScopeQuery):
+    old: int = Field(ge=0, description="The number of a revision; 0 is before the first.")
+    new: int = Field(ge=1)
+
+
+router = json_router("summaries")
+
+
+@router.get("/revisions/compare", summary="What changed between two revisions", responses=answers(Comparison, 404))
+async def compare_revisions(query: Annotated[CompareQuery, Query()], caller: CallerParam) -> Response:
+    """Line by line, and within changed lines word by word; with the memories that each revision absorbed."""
+    return reply(compare(await caller.async_memory.summaries.revisions(query.scope), query.old, query.new))
+
+
 def compare(revisions: Sequence[Revision], old: int, new: int) -> dict[str, Any]:
     """Compare two revisions by their numbers; 0 is the empty text before the first."""
     by_number = {revision.number: revision for revision in revisions}
@@ -53,7 +67,10 @@ def compare(revisions: Sequence[Revision], old: int, new: int) -> dict[str, Any]
 
 def _changes(old: str, new: str) -> Iterator[dict[str, Any]]:
     for kind, left, right in _differences(old.splitlines(keepends=True), new.splitlines(keepends=True)):
-        words = [pair for part in _differences(_split(left), _split(right)) for pair in _pairs(*part)]
+        words: list[tuple[str, str]] = []
+        for part, before, after in _differences(_WORDS.findall(left), _WORDS.findall(right)):
+            pairs = [("same", before)] if part == "same" else [("removed", before), ("added", after)]
+            words += [pair for pair in pairs if pair[1]]
         yield {"kind": kind, "old": left, "new": right, "words": words if kind == "changed" else []}
 
 
@@ -64,27 +81,3 @@ def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, 
         return
     for kind, start, end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         yield kinds[kind], "".join(old[start:end]), "".join(new[new_start:new_end])
-
-
-def _split(text: str) -> list[str]:
-    return _WORDS.findall(text)
-
-
-def _pairs(kind: str, old: str, new: str) -> list[tuple[str, str]]:
-    if kind == "same":
-        return [(kind, old)]
-    return [pair for pair in (("removed", old), ("added", new)) if pair[1]]
-
-
-router = json_router("summaries")
-
-
-class CompareQuery(ScopeQuery):
-    old: int = Field(ge=0, description="The number of a revision; 0 is before the first.")
-    new: int = Field(ge=1)
-
-
-@router.get("/revisions/compare", summary="What changed between two revisions", responses=answers(Comparison, 404))
-async def compare_revisions(query: Annotated[CompareQuery, Query()], caller: CallerParam) -> Response:
-    """Line by line, and within changed lines word by word; with the memories that each revision absorbed."""
-    return reply(compare(await caller.async_memory.summaries.revisions(query.scope), query.old, query.new))

@@ -35,8 +35,8 @@ from tenxgraph.utils.constants import DEFAULT_ANONYMOUS_USER_ID
 from eunoe.errors import AccessError, ConflictError, InputError, NotFoundError, ScopeError
 from eunoe.form.statements import is_question
 from eunoe.hosts.agentflow.manager import inert_braces
-from eunoe.hosts.common import awaited, blocking, iterate
-from eunoe.memory import AsyncMemory, Memory
+from eunoe.hosts.common import awaited, blocking
+from eunoe.memory import AsyncMemory, Memory, iterate_atoms
 from eunoe.model.arguments import AtomKind, check_count, check_text, show
 from eunoe.model.atom import Atom, Item
 from eunoe.model.result import Receipt
@@ -380,8 +380,7 @@ class EunoeStore(BaseStore):
         return atom
 
     def _list(self, scope: Scope, where: Fields | None = None, page: int = _PAGE) -> Iterable[Atom]:
-        items = iterate(self.memory, scope, kinds=_KINDS, where=where, limit=page)
-        return (item for item in items if isinstance(item, Atom))
+        return iterate_atoms(self.memory, scope, kinds=_KINDS, where=where, limit=page, exact=True)
 
 
 def scope_of(config: Mapping[str, Any], *, writing: bool = False) -> Scope:
