@@ -20,9 +20,9 @@ from eunoe.cli.display.output import escape_controls, one_line, quantity, shorte
 from eunoe.cli.display.views import who
 from eunoe.cli.forming import failure_lines, form_summary, learned_atoms
 from eunoe.cli.options import argument
-from eunoe.cli.read import all_items
 from eunoe.errors import EunoeError, LlmError
 from eunoe.llm.contract import Llm, Prompt
+from eunoe.memory import iterate
 from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Atom
 from eunoe.model.message import Message
@@ -89,7 +89,7 @@ class Chat:
         self._scope = scope
         self._tokens = tokens
         self._incognito = incognito
-        earlier = all_items(memory, scope, kinds=("message",))
+        earlier = iterate(memory, scope, kinds=("message",))
         self._turns = deque(((item.role, item.text) for item in earlier if isinstance(item, Message)), _MAX_TURNS)
         self._scopes: dict[str, Scope] = {}
         """Where the memories are whose ids were shown."""

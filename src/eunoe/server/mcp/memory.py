@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from eunoe.errors import InputError, NotFoundError
+from eunoe.memory import iterate
 from eunoe.model.arguments import KINDS, show
 from eunoe.model.atom import Item, source_name
 from eunoe.model.message import Message
@@ -288,14 +289,10 @@ def _preview(call: ToolCall, items: list[Item], selection: dict[str, Any] | None
 
 def _items_of(call: ToolCall, person: str) -> Iterator[Item]:
     """What forgetting a person would remove: what they said, and what is noted about them."""
-    wanted, after = normalize_name(person), ""
-    while True:
-        page = call.memory.list(call.scope, limit=_PAGE, after=after, retired=True, exact=call.is_exact)
-        yield from (
-            item for item in page.items if wanted in map(normalize_name, _owners(item, item.scope or call.scope))
-        )
-        if not (after := page.next):
-            return
+    wanted = normalize_name(person)
+    for item in iterate(call.memory, call.scope, retired=True, exact=call.is_exact):
+        if wanted in map(normalize_name, _owners(item, item.scope or call.scope)):
+            yield item
 
 
 def _owners(item: Item, scope: Scope) -> tuple[str, ...]:
