@@ -154,7 +154,6 @@ class Memory:
         return {"results": self._keep(owner, drafts, fields, time)}
 
     def get(self, memory_id: str) -> dict[str, Any] | None:
-        """Return a memory, or None."""
         item = self._find(memory_id)
         return to_result(item) if item else None
 
