@@ -12,8 +12,6 @@ nothing; new messages remember what was left out before them, and later requests
 chat grows, and what was deleted stays where it was.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -68,27 +66,11 @@ def align(log: Sequence[Key], request: Sequence[Key]) -> list[Pair]:
 
 
 def _overlap(log: Sequence[Key], request: Sequence[Key]) -> int:
-    """How many messages at the end of the log the request begins with, at most (Knuth, Morris and Pratt)."""
-    shorter = _borders(request)
-    length = 0
-    for key in log[max(0, len(log) - len(request)) :]:
-        while length and (length == len(request) or request[length] != key):
-            length = shorter[length - 1]
-        if length < len(request) and request[length] == key:
-            length += 1
-    return length
-
-
-def _borders(keys: Sequence[Key]) -> list[int]:
-    """For each opening of the sequence: how long its longest proper opening is that it also ends with."""
-    lengths = [0] * len(keys)
-    length = 0
-    for place in range(1, len(keys)):
-        while length and keys[place] != keys[length]:
-            length = lengths[length - 1]
-        length += keys[place] == keys[length]
-        lengths[place] = length
-    return lengths
+    """How many messages at the end of the log the request begins with, at most."""
+    for count in range(min(len(log), len(request)), 0, -1):
+        if log[-count] == request[0] and log[-1] == request[count - 1] and log[-count:] == request[:count]:
+            return count
+    return 0
 
 
 def _cost(log: Sequence[Key], request: Sequence[Key], pairs: Sequence[Pair]) -> float:

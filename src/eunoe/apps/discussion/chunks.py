@@ -4,8 +4,6 @@ That is derived from the log, the memories and the leases. Bounds that were writ
 settings nor other messages change them. Only what is in no chunk yet is cut.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

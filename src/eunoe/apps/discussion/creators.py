@@ -1,7 +1,5 @@
 """Creators: what makes memories from chunks: a function for each kind of memory."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What is made of the words of the chat, without a language model: memories, and documents with a line for each."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC

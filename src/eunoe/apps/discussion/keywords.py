@@ -5,8 +5,6 @@ often in which field. Rows are ranked by BM25 with a weight for each field; a ke
 phrase too.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from bisect import bisect_right

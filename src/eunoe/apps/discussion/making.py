@@ -3,8 +3,6 @@
 Each is made under a lease: by one process, once, and so that a failure stays known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
@@ -168,12 +166,17 @@ class ChunkUpdate:
         leases, chunk = self.memory.leases, work.chunk
         lease = leases.acquire(self.scope, chunk.name, ignore_pause=self.force, data=asdict(chunk))
         if lease is None:
-            found = [each for each in leases.list(self.scope, chunk.name) if each.name == chunk.name]
-            if not found or found[0].data.get("last") != chunk.last:  # somebody works on one with other bounds
+            others = [each for each in leases.list(self.scope, chunk.name) if each.name == chunk.name]
+            if not others or others[0].data.get("last") != chunk.last:  # somebody works on one with other bounds
                 return "moved"
-            return "held" if found[0].is_held else "paused"
+            return "held" if others[0].is_held else "paused"
         try:
-            if not self._is_as_planned(work):
+            # Somebody may have made the chunk since the plan: asked under the lease, so that the answer stays true.
+            found = self.memory.get_many(self.scope, [memory_id(chunk, 1)], exact=True)
+            now, known = utc_now(), {atom.id for atom in work.record.atoms} if work.record else set()
+            made = [each for each in found if isinstance(each, Atom) and each.retired is None and is_made(each, now)]
+            planned = work.record.chunk if work.record and made and made[0].id in known else None
+            if made and chunk_of(made[0]) != planned:
                 leases.release(self.scope, lease)
                 return "moved"
             # What has no author where it could have one is made of the words of the chat, in no time.
@@ -196,16 +199,6 @@ class ChunkUpdate:
         except BaseException:
             leases.release(self.scope, lease)
             raise
-
-    def _is_as_planned(self, work: ChunkWork) -> bool:
-        """Whether nobody has made the chunk since the plan: asked under the lease, so that the answer stays true."""
-        found = self.memory.get_many(self.scope, [memory_id(work.chunk, 1)], exact=True)
-        made = [each for each in found if isinstance(each, Atom) and each.retired is None and is_made(each, utc_now())]
-        known = [atom.id for atom in work.record.atoms] if work.record else []
-        if not made:
-            return True
-        planned = work.record.chunk if work.record and made[0].id in known else None
-        return chunk_of(made[0]) == planned
 
     def _create(self, work: ChunkWork, author: Author | None) -> list[dict[str, Any]]:
         """What a chunk becomes; nothing is written."""

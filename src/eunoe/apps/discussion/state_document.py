@@ -4,8 +4,6 @@ Each version names what it took in, and rests on that: if a message is forgotten
 document is written again from what is left.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from hashlib import sha256
@@ -149,19 +147,15 @@ class StateDocument:
             raise InputError("the state document says nothing: its text is empty or only blanks")
         if text == _text(self._current()):
             return False
-        # The id of a document that was forgotten is refused, too; under another one a text is refused for its words.
-        ids = (STATE_DOCUMENT, f"{STATE_DOCUMENT}:{_digest(text)}")
-        return any(self._write_under(id, text, author, held, again) for id in ids)
-
-    def _write_under(self, id: str, text: str, author: str, held: Sequence[Fact], again: bool) -> bool:
-        """Store a text as the next version; as the first one it gets this id."""
         for _ in range(_MOST_TRIES):
             self._memory.leases.drop(self._scope, LEASE)
             if lease := self._memory.leases.acquire(self._scope, LEASE):
                 current = self._current()
                 numbers = {"number": _number(current) + 1, "base": _number(current)}
                 fields = {**numbers, AUTHOR: author, "absorbed": {fact.id: fact.digest for fact in held}}
-                return self._store(current.id if current else id, text, fields, (), lease, again)
+                # The id of a document that was forgotten is refused; under another one it is refused for its words.
+                id = current.id if current else f"{STATE_DOCUMENT}:{_digest(text)}"
+                return self._store(id, text, fields, (), lease, again)
         raise ConflictError("the state document changes all the time: try again later")
 
     def update(self, settings: StateDocumentSettings, author: Author | None, force: bool = False) -> str:

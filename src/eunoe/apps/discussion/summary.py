@@ -5,8 +5,6 @@ or go, or one may be made late that stands before it in the chat: then the summa
 revision before that place, so that memories are always folded in in the order of the chat.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf

@@ -1,7 +1,5 @@
 """Texts as they go into prompts, memories and turns: nothing in one passes for another one, or for its end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 

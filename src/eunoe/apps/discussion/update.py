@@ -1,7 +1,5 @@
 """One discussion: its log, how it stands, and the one entry that brings its memory up to date."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,11 +17,14 @@ from eunoe.apps.discussion.making import ChunkTrial, ChunkUpdate, Progress
 from eunoe.apps.discussion.model import (
     DEFAULT_USER,
     NOTHING,
+    SETTINGS,
     all_atoms,
     chunk_memories,
+    chunk_of,
     discussion_scope,
     keyword_memories,
-    nothing_after,
+    nothing_item,
+    own_source,
 )
 from eunoe.apps.discussion.settings import DEFAULT_SETTINGS, DiscussionSettings
 from eunoe.apps.discussion.state_document import StateDocument
@@ -195,7 +196,13 @@ class Discussion:
         """
         wanted = [ids] if isinstance(ids, str) else list(ids)
         found = self.memory.get_many(self.scope, wanted)
-        if marks := [nothing_after(atom) for atom in found if isinstance(atom, Atom) and atom.metadata.get("chunk")]:
+        marks = []
+        for atom in found:
+            if isinstance(atom, Atom) and (chunk := chunk_of(atom)):
+                kept = {name: atom.metadata[name] for name in ("chunk", "place", SETTINGS) if name in atom.metadata}
+                mark = {"id": f"{chunk.name}:none", "source": own_source(atom), "metadata": kept}
+                marks.append({**nothing_item(), **mark})
+        if marks:
             self.memory.remember_many(self.scope, marks, replace=True, again=True)
         return self.memory.forget(self.scope, wanted)
 

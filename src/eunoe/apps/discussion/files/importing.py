@@ -4,8 +4,6 @@ An entry of a file has an id that follows from what it says. One that is known c
 imported and is no longer in its file ends to hold; one that was made here never does.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right, insort
 from collections import Counter

@@ -4,8 +4,6 @@ Those that read memories are fast: they write nothing and ask no model, unless `
 memories are slow, and belong behind the reply.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
