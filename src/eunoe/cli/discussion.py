@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from eunoe.apps.discussion import ChunkFailure, Discussion, DiscussionStatus, LogReport, UpdateReport
-from eunoe.apps.discussion.making import ChunkTrial
+from eunoe.apps.discussion.chunks import ChunkTrial
 from eunoe.apps.discussion.model import DEFAULT_USER, discussion_keys
 from eunoe.apps.discussion.workflow.document import Environment
 from eunoe.apps.discussion.workflow.run import author_sources, check_workflows

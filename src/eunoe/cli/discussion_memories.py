@@ -10,6 +10,7 @@ from typing import Annotated, Final, Literal
 import typer
 
 from eunoe.apps.discussion import Discussion
+from eunoe.apps.discussion.documents import StateDocument, current_summary
 from eunoe.apps.discussion.model import (
     CHUNK_MEMORY,
     DEFAULT_USER,
@@ -19,8 +20,6 @@ from eunoe.apps.discussion.model import (
     chunk_memories,
     keyword_memories,
 )
-from eunoe.apps.discussion.state_document import StateDocument
-from eunoe.apps.discussion.summary import current_summary
 from eunoe.cli.command import Call, MisuseError, Reply, command
 from eunoe.cli.display.output import quantity
 from eunoe.cli.display.views import Entries, Entry, View, hit_entries, when

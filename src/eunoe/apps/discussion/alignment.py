@@ -248,8 +248,10 @@ class _Comparison:
         self._known_holes = log[self._visible[-1]].holes if self._visible else ()
         self._pairs = align(self._keys, [line.key for line in request])
         self._result = LogChanges([None] * len(request))
-        if not self._is_convincing():
-            self._pairs = []
+        # A short message that was also said far up means nothing.
+        if self._pairs and not self._tail_is_gone() and self._rare_pairs() <= 1:
+            starts_both = self._pairs[0] == (0, 0)
+            self._pairs = self._pairs if starts_both and len(self._request) > len(self._pairs) else []
 
     def changes(self) -> LogChanges:
         for pair in self._pairs:
@@ -264,13 +266,6 @@ class _Comparison:
                 self._result.holes.setdefault(before.request, after.request)
         return self._result
 
-    def _is_convincing(self) -> bool:
-        """Whether the pairs mean anything: a short message that was also said far up does not."""
-        if not self._pairs or self._tail_is_gone():
-            return True
-        starts_both = self._pairs[0] == (0, 0)
-        return self._rare_pairs() > 1 or (starts_both and len(self._request) > len(self._pairs))
-
     def _gaps(self) -> Iterator[_Gap]:
         end, count = len(self._visible), len(self._request)
         if not self._pairs:
@@ -279,7 +274,10 @@ class _Comparison:
             return
         yield self._head()
         for number, (before, after) in enumerate(pairwise(self._pairs), 1):
-            yield self._hole(before, after, number)
+            gone, new = range(before.log + 1, after.log), range(before.request + 1, after.request)
+            is_gone = bool(gone) and (self._is_whole or self._is_deleted(gone, new, before, number))
+            self._retract(gone if is_gone else range(0))
+            yield _Gap(new, before.log if is_gone or not gone else after.log - 1, after.log)
         yield self._tail()
 
     def _head(self) -> _Gap:
@@ -297,18 +295,11 @@ class _Comparison:
                 self._retract(range(first.log - 1, first.log))
         return _Gap(new, first.log - 1, first.log)
 
-    def _hole(self, before: Pair, after: Pair, shown: int) -> _Gap:
-        """What lies between two messages that both have; `shown` of them stand before it."""
-        gone, new = range(before.log + 1, after.log), range(before.request + 1, after.request)
-        if not gone:
-            return _Gap(new, before.log, after.log)
-        if self._is_whole or self._is_deleted(gone, new, before, shown):
-            self._retract(gone)
-            return _Gap(new, before.log, after.log)
-        return _Gap(new, after.log - 1, after.log)
-
     def _is_deleted(self, gone: range, new: range, before: Pair, shown: int) -> bool:
-        """Whether messages between two that the request shows were deleted or edited; they may have been cut off."""
+        """Whether messages between two that the request shows were deleted or edited; they may have been cut off.
+
+        `shown` messages that both have stand before them.
+        """
         left, behind = self._line(before.log).id, self._line(gone.stop)
         # What earlier requests left out behind the same message.
         known = None if new else next((hole for hole in self._known_holes if hole.left == left), None)

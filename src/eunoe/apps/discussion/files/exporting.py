@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from eunoe.apps.discussion.documents import StateDocument, current_summary, new_since_summary
 from eunoe.apps.discussion.files.database import Database, LoggedHash, read_database, write_database, write_row
 from eunoe.apps.discussion.files.importing import ImportRecord, read_record
 from eunoe.apps.discussion.files.layout import (
@@ -36,8 +37,6 @@ from eunoe.apps.discussion.model import (
     discussion_scope,
     keyword_memories,
 )
-from eunoe.apps.discussion.state_document import StateDocument
-from eunoe.apps.discussion.summary import current_summary, new_since_summary
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.files import write_file
 from eunoe.memory import Memory

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from eunoe.apps.discussion.authors import AuthorSources
+from eunoe.apps.discussion.documents import new_since_summary
 from eunoe.apps.discussion.log import DiscussionLog
 from eunoe.apps.discussion.model import DEFAULT_USER, discussion_scope, take_tag
-from eunoe.apps.discussion.summary import new_since_summary
 from eunoe.apps.discussion.update import update_discussion
 from eunoe.apps.discussion.workflow.document import Environment, NodeTrace, Workflow, find_in_chain
 from eunoe.apps.discussion.workflow.node import NodeCall, NodeType, find_type, is_responder
