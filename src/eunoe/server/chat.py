@@ -31,10 +31,10 @@ from eunoe.model.scope import Scope
 from eunoe.net.http import HttpError
 from eunoe.net.local_server import default_scope
 from eunoe.server.access import Caller
-from eunoe.server.common import CallerParam, ServicesParam
 from eunoe.server.config import ServerConfig
 from eunoe.server.keys import OWNER
 from eunoe.server.problems import NoLlmError
+from eunoe.server.requests import CallerParam, ServicesParam
 
 router = APIRouter(tags=["chat"])
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from eunoe.apps.discussion.alignment import Hole, Line, LogChanges, find_changes, find_turn_changes
 from eunoe.apps.discussion.model import LogMessage, take_tag
 from eunoe.errors import InputError
-from eunoe.memory import Memory
+from eunoe.memory import Memory, iterate
 from eunoe.model.arguments import parse_optional_time
 from eunoe.model.message import Message, parse_message
 from eunoe.model.scope import Scope, ScopeLike
@@ -267,13 +267,8 @@ class DiscussionLog:
         return self._memory.view(self._scope, "discussion log", self._read)
 
     def _read(self) -> LogContent:
-        messages, after, is_done = list[Message](), "", False
-        while not is_done:
-            how: Any = {"limit": _PAGE, "after": after, "retired": True, "exact": True}
-            page = self._memory.list(self._scope, kinds=["message"], **how)
-            messages += (item for item in page.items if isinstance(item, Message))
-            after, is_done = page.next, not page.next
-        return LogContent.of(in_order(messages))
+        items = iterate(self._memory, self._scope, limit=_PAGE, kinds=["message"], retired=True, exact=True)
+        return LogContent.of(in_order(item for item in items if isinstance(item, Message)))
 
     def _end(self, count: int) -> LogContent:
         """The last messages of the chat, without the rest of the log: at most so many, or fewer if they were changed.

@@ -35,8 +35,8 @@ from tenxgraph.utils.constants import DEFAULT_ANONYMOUS_USER_ID
 from eunoe.errors import AccessError, ConflictError, InputError, NotFoundError, ScopeError
 from eunoe.form.statements import is_question
 from eunoe.hosts.agentflow.manager import inert_braces
-from eunoe.hosts.common import awaited, blocking, iterate
-from eunoe.memory import AsyncMemory, Memory
+from eunoe.hosts.common import awaited, blocking
+from eunoe.memory import AsyncMemory, Memory, iterate_atoms
 from eunoe.model.arguments import AtomKind, check_count, check_text, show
 from eunoe.model.atom import Atom, Item
 from eunoe.model.result import Receipt
@@ -100,7 +100,6 @@ class EunoeStore(BaseStore):
 
     @property
     def memory(self) -> Memory:
-        """Where everything is kept."""
         return blocking(self._memory)
 
     def setup(self) -> bool:
@@ -206,7 +205,6 @@ class EunoeStore(BaseStore):
         return kept
 
     def get(self, config: Config, memory_id: str, **kwargs: Any) -> MemorySearchResult | None:
-        """Return one memory; None if it is not there."""
         atom = self._find(self._scopes(config), memory_id)
         return None if atom is None else _result(atom)
 
@@ -307,7 +305,6 @@ class EunoeStore(BaseStore):
     arelease = awaited(release)
 
     async def asearch(self, *args: Any, **kwargs: Any) -> list[MemorySearchResult]:
-        """`search`, awaited."""
         # What an agent puts into its system prompt goes through `str.format` there, which would expand
         # `{context_summary}`, and fail with `{context.x}`. Nothing but its name tells that this is who asks.
         is_template = sys._getframe(1).f_code.co_name == _PROMPT_BUILDER
@@ -377,15 +374,13 @@ class EunoeStore(BaseStore):
         return None
 
     def _find_own(self, config: Config, memory_id: str) -> Atom:
-        """The memory that is to be changed."""
         atom = self._find(self._scopes(config, writing=True), memory_id)
         if atom is None:
             raise UnknownMemoryError(memory_id)
         return atom
 
     def _list(self, scope: Scope, where: Fields | None = None, page: int = _PAGE) -> Iterable[Atom]:
-        items = iterate(self.memory, scope, kinds=_KINDS, where=where, limit=page)
-        return (item for item in items if isinstance(item, Atom))
+        return iterate_atoms(self.memory, scope, kinds=_KINDS, where=where, limit=page, exact=True)
 
 
 def scope_of(config: Mapping[str, Any], *, writing: bool = False) -> Scope:

@@ -19,7 +19,7 @@ from langgraph.store.base import (
 )
 
 from eunoe.errors import EunoeError
-from eunoe.hosts.common import blocking, iterate
+from eunoe.hosts.common import blocking
 from eunoe.hosts.langgraph.items import (
     INDEXED,
     Namespace,
@@ -41,7 +41,7 @@ from eunoe.hosts.langgraph.items import (
     with_plain_value,
 )
 from eunoe.hosts.langgraph.vectors import FieldIndex, Rows
-from eunoe.memory import AsyncMemory, Memory
+from eunoe.memory import AsyncMemory, Memory, iterate
 from eunoe.model.arguments import check_count, check_text, utc_now
 from eunoe.model.atom import Atom
 from eunoe.model.result import Hit
@@ -70,7 +70,6 @@ class FoundAtom(NamedTuple):
 
     @property
     def name(self) -> tuple[Namespace, str]:
-        """By which it is told from all others."""
         return self.namespace, self.atom.id
 
 
@@ -124,7 +123,6 @@ class Operations:
         return count
 
     def sweep_seconds(self, minutes: float | None) -> float:
-        """How long to wait between sweeps."""
         return 60 * float(minutes or (self.ttl or {}).get("sweep_interval_minutes") or _SWEEP_MINUTES)
 
     def _run(self, ops: Sequence[Op | Exception], vectors: Vectors) -> list[Result]:
@@ -214,7 +212,7 @@ class Operations:
                     yield FoundAtom(atom, namespace)
 
     def _atoms(self, scope: Scope, size: int = _PAGE_SIZE, where: Mapping[str, Any] | None = None) -> Iterator[Any]:
-        return iterate(self.memory, scope, kinds=["fact"], limit=size, where=where)
+        return iterate(self.memory, scope, kinds=["fact"], limit=size, where=where, exact=True)
 
     def _rank(self, op: SearchOp, scopes: Sequence[NamespaceScope], queries: Mapping[str, Rows]) -> Iterator[FoundAtom]:
         """The items that a question finds, best first, then the others."""

@@ -17,7 +17,6 @@ from uuid import uuid4
 
 import eunoe.memory
 from eunoe.errors import AccessError, ClosedError, InputError, NotFoundError
-from eunoe.hosts.common import iterate
 from eunoe.hosts.mem0.arguments import (
     DEFAULT_THRESHOLD,
     DEFAULT_TOP_K,
@@ -51,6 +50,7 @@ from eunoe.hosts.mem0.results import (
     to_id,
     to_result,
 )
+from eunoe.memory import iterate
 from eunoe.model.arguments import ATOM_KINDS, Kind, TimeLike, parse_optional_time, utc_now
 from eunoe.model.atom import Atom, Item, source_place
 from eunoe.model.result import Hit
@@ -154,7 +154,6 @@ class Memory:
         return {"results": self._keep(owner, drafts, fields, time)}
 
     def get(self, memory_id: str) -> dict[str, Any] | None:
-        """Return a memory, or None."""
         item = self._find(memory_id)
         return to_result(item) if item else None
 
@@ -319,7 +318,7 @@ class Memory:
         """All memories of groups, the latest first, read in pages that hold the `most` that are wanted."""
         how: dict[str, Any] = {"kinds": ATOM_KINDS, "newest": True, "limit": min(max(most, 1), _MAX_PAGE)}
         scopes = ((scope, group.where) for group in groups for scope in group.scopes)
-        each = [iterate(self._memory, scope, where=where, **how) for scope, where in scopes]
+        each = [iterate(self._memory, scope, where=where, exact=True, **how) for scope, where in scopes]
         now = utc_now()
         for item in merge(*each, key=created_at, reverse=True):
             if isinstance(item, Atom) and not item.in_review and (show_expired or not _is_expired(item, now)):
