@@ -129,7 +129,8 @@ def test_behind_https_the_cookie_is_secure_and_bound_to_its_host(start_server: S
     assert server.call("POST", "/session", {"token": server.owner}, headers=headers).status == 401
 
 
-def test_an_export_comes_back_whole(server: LiveServer, start_server: StartServer, tmp_path: Path) -> None:
+def test_an_export_comes_back_whole(fresh_server: LiveServer, start_server: StartServer, tmp_path: Path) -> None:
+    server = fresh_server
     _keep(server, "user=anna", 30)
     _keep(server, "user=ben", 3)
     lines = _export(server, "?scope=user%3Danna&scope=user%3Dben")
@@ -142,7 +143,8 @@ def test_an_export_comes_back_whole(server: LiveServer, start_server: StartServe
     assert _export(other, "?scope=user%3Danna&scope=user%3Dben") == lines
 
 
-def test_an_empty_store_exports_an_empty_file(server: LiveServer) -> None:
+def test_an_empty_store_exports_an_empty_file(fresh_server: LiveServer) -> None:
+    server = fresh_server
     assert _export(server, "") == []
 
 

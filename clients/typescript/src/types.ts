@@ -119,9 +119,10 @@ export interface AuditEntry {
   id: number;
 }
 
-/** A part of the log, newest first. */
+/** A part of a longer list. */
 export interface AuditPage {
   items: AuditEntry[];
+  /** Pass it as `after` to read on; empty if there is no more. */
   next: string;
 }
 
@@ -280,7 +281,7 @@ export interface Delivery {
   error: string;
 }
 
-/** A part of the log. */
+/** A part of a longer list. */
 export interface DeliveryPage {
   items: Delivery[];
   /** Pass it as `after` to read on; empty if there is no more. */
@@ -508,7 +509,7 @@ export interface JobBody {
   model?: string | null;
 }
 
-/** A part of the jobs within reach. */
+/** A part of a longer list. */
 export interface JobPage {
   items: Job[];
   /** Pass it as `after` to read on; empty if there is no more. */
@@ -541,7 +542,7 @@ export interface KeyBody {
   expires?: string;
 }
 
-/** All keys that can do no more than the one that asks. */
+/** All there are. */
 export interface KeyList {
   items: Key[];
 }
@@ -1178,7 +1179,7 @@ export interface WebhookBody {
   with_text?: boolean;
 }
 
-/** All webhooks of the tenant. */
+/** All there are. */
 export interface WebhookList {
   items: Webhook[];
 }

@@ -10,10 +10,9 @@ from typing import Annotated, Any, Final
 import typer
 
 from eunoe.cli.command import Call, Reply, command
-from eunoe.cli.display.output import JsonPage, quantity
-from eunoe.cli.display.views import Grid, Pairs, View, hit_entries, item_entries, mention_entries
+from eunoe.cli.display import Grid, JsonPage, Pairs, View, hit_entries, item_entries, mention_entries, quantity
 from eunoe.cli.forming import failure_lines
-from eunoe.cli.options import (
+from eunoe.cli.inputs import (
     ExactOption,
     FilterOptions,
     FullOption,
@@ -26,7 +25,6 @@ from eunoe.cli.options import (
     repeatable_option,
     time_option,
 )
-from eunoe.memory import iterate
 from eunoe.model.arguments import KINDS
 from eunoe.model.json import json_value
 from eunoe.model.result import GraphReport, Neighbourhood, Status, Usage
@@ -77,6 +75,8 @@ def list_(
     filters: dict[str, Any] = {"kinds": kinds or KINDS, "labels": labels or (), "retired": retired, "exact": exact}
     if all:
         notes = memory.list(scope, limit=1, exact=exact).notes
+        from eunoe.memory import iterate  # with it comes the whole memory
+
         items, next = iterate(memory, scope, after=after, limit=_PAGE_SIZE, **filters), ""
     else:
         page = memory.list(scope, limit=limit, after=after, **filters)

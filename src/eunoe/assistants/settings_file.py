@@ -1,12 +1,18 @@
-"""JSON with comments, changed in place: everything but the one entry stays byte for byte."""
+"""Settings files of assistants: JSON with comments and TOML, changed and put back byte for byte."""
 
+import hashlib
 import json
+import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
 from eunoe.errors import InputError
+from eunoe.files import write_file
+from eunoe.memory import default_path
 
 _SPACE: Final = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
@@ -239,3 +245,156 @@ def _nest(path: Sequence[str], value: object) -> object:
     for key in reversed(path):
         value = {key: value}
     return value
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text.replace("\r\n", "\n"))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(str(error)) from error
+
+
+def with_table(text: str, path: Sequence[str], values: Mapping[str, Any]) -> str:
+    """The text with a table, in the place of one that is there, else at its end."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    lines = [f"[{'.'.join(path)}]", *(f"{name} = {_dump(value)}" for name, value in values.items())]
+    return with_block(text, path, "".join(line + newline for line in lines))
+
+
+def with_block(text: str, path: Sequence[str], block: str) -> str:
+    """The text with a table as it is written elsewhere, in the place of one that is there, else at its end."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    if found := _find_table(text, path):
+        return text[: found[0]] + block + text[found[1] :]
+    if text and not text.endswith("\n"):
+        text += newline
+    return text + (newline if text.strip() else "") + block
+
+
+def table_text(text: str, path: Sequence[str]) -> str:
+    """A table with its tables as they are written; empty if there is none."""
+    found = _find_table(text, path)
+    return text[found[0] : found[1]] if found else ""
+
+
+def without_table(text: str, path: Sequence[str]) -> str:
+    found = _find_table(text, path)
+    if not found:
+        return text
+    start, end = found
+    before = text[:start]
+    if before.endswith(("\n\n", "\n\r\n")):  # the empty line that was put before it
+        before = before[: -2 if before.endswith("\r\n") else -1]
+    return before + text[end:]
+
+
+def _find_table(text: str, path: Sequence[str]) -> tuple[int, int] | None:
+    """Where a table with its tables begins and ends, without the empty lines and comments before the next one."""
+    name = r"\s*\.\s*".join(rf"[\"']?{re.escape(part)}[\"']?" for part in path)
+    found = re.search(rf"^[ \t]*\[[ \t]*{name}[ \t]*\][^\n]*(?:\n|\Z)", text, re.MULTILINE)
+    if not found:
+        return None
+    end = found.end()
+    for line in re.finditer(r"[^\n]*(?:\n|\Z)", text[end:]):
+        stripped = line[0].strip()
+        if stripped.startswith("[") and not re.match(rf"\[[ \t]*{name}[ \t]*\.", stripped):
+            break
+        if stripped and not stripped.startswith("#"):
+            end = found.end() + line.end()
+    return found.start(), end
+
+
+def _dump(value: object) -> str:
+    """Strings and lists of strings; JSON writes them as TOML reads them, but for the sign DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+_BOM: Final = "\ufeff"
+_MAX_BYTES: Final = 64 * 1024 * 1024
+
+
+class ConfigText(NamedTuple):
+    """The text of a settings file, and whether a byte order mark stands before it."""
+
+    text: str
+    has_bom: bool = False
+
+    @classmethod
+    def from_bytes(cls, content: bytes, path: Path) -> "ConfigText":
+        try:
+            text = content.decode()
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{path} is not UTF-8: save it as UTF-8, then install again; it was not touched"
+            ) from error
+        return cls(text.removeprefix(_BOM), text.startswith(_BOM))
+
+    def to_bytes(self) -> bytes:
+        return (_BOM * self.has_bom + self.text).encode()
+
+
+def read_file(path: Path) -> bytes | None:
+    """The bytes of a file; None if there is none."""
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise InputError(f"{path} is too large for a settings file; it was not touched")
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """One file as it was, and the fingerprint of what was written in its place."""
+
+    path: str
+    written: str
+    before: bytes | None
+    """None if there was no file."""
+    folder: str = ""
+    """The uppermost folder that was made for it."""
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the file is still as it was written."""
+        try:
+            return fingerprint(Path(self.path).read_bytes()) == self.written
+        except OSError:
+            return False
+
+
+def fingerprint(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+class Originals:
+    """The files of one assistant as they were, in the user's data folder. Only the user may read them."""
+
+    def __init__(self, assistant: str) -> None:
+        self.path = default_path().parent / "assistants" / f"{assistant}.json"
+
+    def load(self) -> dict[str, Original]:
+        """By path. What cannot be read counts as not there: an uninstall then takes out our entries alone."""
+        try:
+            rows = json.loads(self.path.read_bytes())
+            return {row["path"]: _from_row(row) for row in rows}
+        except (OSError, ValueError, TypeError, KeyError):
+            return {}
+
+    def save(self, originals: Mapping[str, Original]) -> None:
+        if not originals:
+            self.path.unlink(missing_ok=True)
+            return
+        rows = [_to_row(each) for each in originals.values()]
+        write_file(self.path, json.dumps(rows, indent=1).encode())
+        os.chmod(self.path, 0o600)
+
+
+def _to_row(original: Original) -> dict[str, Any]:
+    # Any byte has a letter in Latin-1, and so it comes back.
+    return {**asdict(original), "before": None if original.before is None else original.before.decode("latin-1")}
+
+
+def _from_row(row: dict[str, Any]) -> Original:
+    before = row["before"]
+    return Original(**{**row, "before": None if before is None else before.encode("latin-1")})
