@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, ClassVar, Final, NamedTuple, NoReturn, Protocol
 
+from eunoe.apps.git import OTHER_REPOSITORY
 from eunoe.apps.tickets.redaction import MAX_SEARCHED_CHARACTERS, clip, clip_redacted, last_lines, redact
 from eunoe.errors import EunoeError, InputError
 from eunoe.text.normalize import one_line, replace_surrogates
@@ -23,9 +24,7 @@ MAX_OUTPUT_CHARACTERS: Final = 2 * MAX_SEARCHED_CHARACTERS
 """What is cut out here is cut out again before secrets are looked for, with what stands beside it."""
 NO_OUTPUT: Final = "[no output]"
 _MAX_OUTPUT_BYTES: Final = 64 * 1024 * 1024
-_HIDDEN_VARIABLES: Final = frozenset(
-    ["MEMORY_SAVE_DIR", "EUNOE_STORE", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"]
-)
+_HIDDEN_VARIABLES: Final = frozenset(["MEMORY_SAVE_DIR", "EUNOE_STORE", *OTHER_REPOSITORY])
 """Where the memory rests is not for a worker to know; what a git hook sets would lead it to another repository."""
 
 
@@ -53,9 +52,7 @@ class Program:
     Its input and output are files, not pipes: neither a long input nor a child of it that lives on can block us.
     """
 
-    def __init__(
-        self, name: str, directory: str | os.PathLike[str], timeout: float, *, decoding: str = "replace"
-    ) -> None:
+    def __init__(self, name: str, directory: str | os.PathLike[str], timeout: float) -> None:
         path = shutil.which(name)
         if path is None:
             raise InputError(f"there is no program {name!r}: install it, or name another")
@@ -67,7 +64,6 @@ class Program:
         self.directory = directory
         self._path = os.path.abspath(path)
         self._timeout = timeout
-        self._decoding = decoding
 
     def run(self, arguments: Sequence[str], text: str = "", **variables: str) -> ProgramResult:
         """Run it once, with a text as its input."""
@@ -105,7 +101,7 @@ class Program:
         """What a file holds; of one that is too large the last lines."""
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _MAX_OUTPUT_BYTES))
-        text = file.read(_MAX_OUTPUT_BYTES).decode(errors=self._decoding)
+        text = file.read(_MAX_OUTPUT_BYTES).decode(errors="replace")
         return text.partition("\n")[2] or text if size > _MAX_OUTPUT_BYTES else text
 
 
