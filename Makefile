@@ -17,7 +17,7 @@ system_package = command -v $(1) >/dev/null || { echo "Installing the system pac
 	  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $(2); } || \
 	  echo "$(1) could not be installed: $(3) will fail or be skipped" >&2
 
-.PHONY: setup run test check bench soak clean
+.PHONY: setup run test check faces bench soak clean
 
 setup: .venv/.dev
 
@@ -34,6 +34,11 @@ check: .venv/.dev
 	$(BIN)/ruff format --check src bench tests training tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.faces --check
+
+# What follows from the declared verbs: the awaited and bound memories, the table of routes, the types of TypeScript.
+faces: .venv/.dev
+	$(BIN)/python -m tools.faces
 
 KILLS ?= 10000
 PAIRS ?= 1000000

@@ -24,10 +24,10 @@ from bench.peers import PEERS
 from bench.recall import recall_views, run_recall_bench
 from bench.sessions import MEMORIES, run_sessions_bench, sessions_views
 from bench.technical_set import run_technical_bench, technical_views
+from eunoe.cli import display
 from eunoe.cli.app import run
 from eunoe.cli.command import Call, Command, EmbedderOption, JsonOption, MisuseError, Options, Reply, command
-from eunoe.cli.display import output
-from eunoe.cli.options import RecipeOption, argument
+from eunoe.cli.inputs import RecipeOption, argument
 from eunoe.errors import InputError
 from eunoe.memory import check_no_store, open_output
 
@@ -57,7 +57,7 @@ def recall(
 @command("python -m bench languages --recipe thorough", without=("store",))
 def languages(call: Call, recipe: RecipeOption = "default") -> Reply:
     """Measure how often a question in another language finds an English turn."""
-    with output.progress("asking in four languages") as progress:
+    with display.progress("asking in four languages") as progress:
         result = run_languages_bench(recipe=recipe, embedder=_embedder(call), progress=progress)
     return Reply(result, *languages_views(result))
 
@@ -79,7 +79,7 @@ def multihop(
     if (file is None) == (not set) or set not in ("", "technical"):
         raise MisuseError("name a file, or --set technical")
     if file is None:
-        with output.progress("asking technical") as progress:
+        with display.progress("asking technical") as progress:
             result = run_technical_bench(recipe=recipe, embedder=_embedder(call), progress=progress)
         return Reply(result, *technical_views(result))
     sizes = SIZES if adds else ()
@@ -117,11 +117,11 @@ def learning(call: Call, files: Annotated[list[Path] | None, argument("[FILE]...
     if len(conversations) > 1 or (labelled and conversations):
         raise MisuseError("name one file of conversations, or files of labelled turns (.txt)")
     if labelled:
-        with output.progress("judging turns") as progress:
+        with display.progress("judging turns") as progress:
             result = run_labels_bench(labelled, embedder=_embedder(call), progress=progress)
         return Reply(result, *label_views(result))
     file = next(iter(conversations), None)
-    with output.progress(f"learning from {file.name if file else 'talk'}") as progress:
+    with display.progress(f"learning from {file.name if file else 'talk'}") as progress:
         result = run_learning_bench(file, embedder=_embedder(call), progress=progress)
     return Reply(result, *learning_views(result))
 
@@ -270,7 +270,7 @@ def engine(
             folder=folder,
         )
     if call.json:
-        output.write_json(result)
+        display.write_json(result)
     else:
         engine_report.print_tables(result)
     if markdown:
@@ -284,8 +284,8 @@ def _embedder(call: Call) -> str:
     return call.options.embedder or "auto"
 
 
-def _progress(file: Path | None) -> AbstractContextManager[output.Advance]:
-    return output.progress(f"asking {file.name if file else 'talk'}")
+def _progress(file: Path | None) -> AbstractContextManager[display.Advance]:
+    return display.progress(f"asking {file.name if file else 'talk'}")
 
 
 @contextmanager
@@ -295,7 +295,7 @@ def _status_line() -> Iterator[StatusLine]:
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield output.say
+        yield display.say
         return
     with console.status("starting") as status:
         yield status.update

@@ -19,7 +19,7 @@ from bench import Result, StatusLine
 from bench.metrics import latency
 from bench.report import score_views
 from eunoe.apps.projects.memory import DEFAULT_RECIPE, ProjectMemory
-from eunoe.cli.display.views import View
+from eunoe.cli.display import View
 
 SIZES: Final = (1_000, 5_000, 20_000)
 

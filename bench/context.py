@@ -13,7 +13,7 @@ from bench.conversations import GoldConversation, GoldQuestion, join_turns, load
 from bench.metrics import Scores, group_by, latency, mean_percent, mean_scores, measure_ms, ranking_scores
 from bench.recall import check_reranker
 from bench.report import score_views, track
-from eunoe.cli.display.views import View
+from eunoe.cli.display import View
 from eunoe.memory import Memory
 from eunoe.model.arguments import RecipeName
 from eunoe.model.message import Message

@@ -28,7 +28,7 @@ from eunoe.apps.discussion.model import (
 from eunoe.apps.discussion.retrievers import MemoryService
 from eunoe.apps.discussion.settings import DiscussionSettings
 from eunoe.apps.discussion.update import update_discussion
-from eunoe.cli.display.views import View
+from eunoe.cli.display import View
 from eunoe.memory import Memory
 
 SIZES: Final = (1250, 2500, 5000)

@@ -8,7 +8,7 @@ import eunoe
 from bench import Result
 from bench.metrics import Scores, latency, measure_ms
 from bench.report import score_views
-from eunoe.cli.display.views import View
+from eunoe.cli.display import View
 from eunoe.llm.contract import Prompt, ScriptedLlm
 
 _NAMES = ("Anna", "Ben", "Carla", "Dirk", "Edda", "Farid", "Greta", "Hugo")

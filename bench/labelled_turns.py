@@ -10,8 +10,7 @@ from bench import Progress, Result
 from bench.metrics import f1_scores
 from bench.report import score_views, track
 from bench.turn_judge import DROPPED_KINDS, find_kind
-from eunoe.cli.display.output import shorten
-from eunoe.cli.display.views import View
+from eunoe.cli.display import View, shorten
 from eunoe.errors import InputError
 from eunoe.model.arguments import KEPT_KINDS, TURN_KINDS
 from eunoe.model.message import Message

@@ -12,7 +12,7 @@ from bench import Result
 from bench.forming import made_up_sentence
 from bench.metrics import latency, measure_ms
 from bench.report import score_views
-from eunoe.cli.display.views import View
+from eunoe.cli.display import View
 from eunoe.errors import MissingPackageError
 from eunoe.memory import Memory
 

@@ -14,7 +14,7 @@ from bench.forming import made_up_sentence
 from bench.metrics import latency, measure_ms
 from bench.peers import EngineUnavailable
 from bench.report import score_views
-from eunoe.cli.display.views import View
+from eunoe.cli.display import View
 
 _DIMENSIONS: Final = 384
 _BATCH_SIZE: Final = 500

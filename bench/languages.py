@@ -7,7 +7,7 @@ from bench import Progress, Result
 from bench.conversations import ODD_DATA, GoldConversation, load_conversations, read_json
 from bench.recall import measure_recall
 from bench.report import score_views
-from eunoe.cli.display.views import View
+from eunoe.cli.display import View
 from eunoe.errors import InputError
 from eunoe.model.arguments import RecipeName
 

@@ -15,7 +15,7 @@ from bench.conversations import BUILT_IN, GoldConversation, GoldInstruction, rea
 from bench.metrics import f1_scores, group_by, mean_percent, precision_at_recall
 from bench.report import score_views, track
 from bench.turn_judge import form_session, formed_atoms, read_session, source_ids
-from eunoe.cli.display.views import Grid, View
+from eunoe.cli.display import Grid, View
 from eunoe.errors import InputError
 from eunoe.memory import Memory
 from eunoe.model.message import Message

@@ -13,7 +13,7 @@ from bench import Progress, Result
 from bench.conversations import ODD_DATA, read_json
 from bench.metrics import EmbeddingClock, Scores, group_by, latency, mean_percent, measure_ms, recall_share
 from bench.report import score_views, track
-from eunoe.cli.display.views import View
+from eunoe.cli.display import View
 from eunoe.errors import InputError
 from eunoe.memory import Memory
 from eunoe.model.arguments import RecipeName

@@ -9,7 +9,7 @@ from bench import Progress, Result
 from bench.conversations import GoldConversation, GoldQuestion, load_conversations, merge_conversations
 from bench.metrics import EmbeddingClock, Scores, group_by, mean_scores, percentile, ranking_scores
 from bench.report import score_views, track
-from eunoe.cli.display.views import View
+from eunoe.cli.display import View
 from eunoe.errors import EmbedderError
 from eunoe.memory import Memory
 from eunoe.model.arguments import RecipeName

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from bench import Progress
-from eunoe.cli.display.views import Grid, View
+from eunoe.cli.display import Grid, View
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ import eunoe
 from bench import Result, StatusLine
 from bench.report import score_views
 from bench.workload import SearchQuery, Workload
-from eunoe.cli.display.views import View
+from eunoe.cli.display import View
 from eunoe.errors import StoreError
 
 _READY_SECONDS: Final = 30.0

@@ -13,7 +13,7 @@ import eunoe
 from bench import Result, StatusLine
 from bench.cold import HashedWords, made_up_documents
 from bench.report import score_views
-from eunoe.cli.display.views import View
+from eunoe.cli.display import View
 
 SESSIONS: Final = (1, 100, 1000)
 MEMORIES: Final = 5000

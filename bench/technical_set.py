@@ -21,7 +21,7 @@ from bench.multihop import (
 from bench.recall import check_reranker
 from bench.report import score_views
 from eunoe.apps.projects.memory import ProjectMemory
-from eunoe.cli.display.views import View
+from eunoe.cli.display import View
 from eunoe.memory import Memory
 from eunoe.model.arguments import RecipeName
 

@@ -1,11 +1,10 @@
-"""Write the types of the TypeScript client from the server's OpenAPI document: python tools/typescript_types.py"""
+"""The types of the TypeScript client, from the OpenAPI document of the server; `make faces` writes them."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from eunoe.server.config import ServerConfig
 from eunoe.server.services import Services
 
 TARGET = Path(__file__).parent.parent / "clients" / "typescript" / "src" / "types.ts"
-_HEAD = "// Written by tools/typescript_types.py from the OpenAPI document of the server. Do not edit.\n"
+_HEAD = "// Written from the OpenAPI document of the server by `make faces`. Do not edit.\n"
 _NAMES = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 _PREFIX = "#/components/schemas/"
 
@@ -108,8 +107,3 @@ def _key(name: str) -> str:
 def _comment(text: str, indent: str) -> str:
     said = " ".join(text.replace("*/", "* /").split())
     return f"{indent}/** {said} */\n" if said else ""
-
-
-if __name__ == "__main__":
-    TARGET.write_text(typescript_types(openapi_document()), encoding="utf-8")
-    sys.stdout.write(f"{TARGET}\n")

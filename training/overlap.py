@@ -31,7 +31,7 @@ NEAR_SHARE = 0.5
 TRAINED_SHARE = corpus.load_settings()["documents"]["share"]
 """Of the questions about documents, how many are trained on."""
 
-TECHNICAL_SET = Path(__file__).parents[1] / "src" / "eunoe" / "bench" / "technical"
+TECHNICAL_SET = Path(__file__).parents[1] / "bench" / "technical"
 """What `python -m bench multihop --set technical` asks."""
 OTHER_LANGUAGES = TECHNICAL_SET.with_name("languages.json")
 """What `python -m bench languages` asks."""

@@ -5,50 +5,82 @@ from __future__ import annotations
 import builtins
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace as changed
+from datetime import datetime
 from functools import cached_property, partial
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TextIO, TypeVar
 
 from eunoe.embed.pending_vectors import PendingVectors
 from eunoe.embed.store_embedder import Progress, StoreEmbedder
 from eunoe.errors import ClosedError, EunoeError, NotFoundError, StoreBusyError, StoreError
 from eunoe.llm.models import MAX_CALLS, Models
 from eunoe.model.arguments import utc_now
-from eunoe.model.atom import Atom, Bounds, Record, check_sources
+from eunoe.model.atom import Atom, Bounds, Correction, Item, Record, check_sources
 from eunoe.model.message import Message
-from eunoe.model.result import BackupReport, CheckReport, ForgetReport, Hits, ImportReport, Lease, Receipt, Status
+from eunoe.model.result import (
+    BackupReport,
+    CheckReport,
+    Context,
+    ForgetReport,
+    FormReport,
+    GraphReport,
+    GraphSize,
+    Hits,
+    ImportReport,
+    Lease,
+    LeaseStatus,
+    LlmReport,
+    ModelCall,
+    Neighbourhood,
+    Page,
+    Receipt,
+    RetentionReport,
+    Status,
+)
 from eunoe.model.scope import Scope, Scopes
-from eunoe.model.stream import Settings, Stream
-from eunoe.records import atoms, log, streams
+from eunoe.model.stream import Revision, Settings, Stream
+from eunoe.records import atoms, log, streams, summaries
 from eunoe.records.atoms import replace_atoms
-from eunoe.records.corrections import CorrectionReader
+from eunoe.records.corrections import CorrectionReader, list_corrections, remove_correction
 from eunoe.records.counters import AccessLog, UsageLog, read_status
 from eunoe.records.forgetting import Removal, Selection, correction_notes, forget_report, remove
 from eunoe.records.identity import given_identity
 from eunoe.records.insertion import VectorKey
 from eunoe.records.log import Formation, find_ended, note_messages
-from eunoe.records.reading import ViewCache, near_scope_notes
+from eunoe.records.reading import (
+    Choice,
+    ViewCache,
+    find_history,
+    find_item,
+    find_items,
+    find_place,
+    list_page,
+    near_scope_notes,
+    recent_page,
+)
+from eunoe.records.revisions import NewSummary
 from eunoe.records.scrubbing import scrub_if_due
 from eunoe.records.streams import renew_vectors
 from eunoe.records.summaries import has_due_summary
 from eunoe.records.traces import Traces, find_held, find_traces, is_repeated_in, own_streams, shown_streams
 from eunoe.store.contract import ItemQuery, Reading, Store, Writing
-from eunoe.store.schema import StreamState
+from eunoe.store.schema import AccessCount, StreamState
+from eunoe.transfer.export import export_scopes
 from eunoe.transfer.importing import LineCheck, import_lines, read_batches, texts_to_embed
-from eunoe.work.leases import end_lease
+from eunoe.work import leases
 
 if TYPE_CHECKING:
     from eunoe.form.background import Background
     from eunoe.form.former import Former
     from eunoe.index.cache import HeldIndex, IndexCache
     from eunoe.recall.context import ContextBuilder, LookupRequest
-    from eunoe.recall.request import RecallRequest
+    from eunoe.recall.request import ContextRequest, RecallRequest
     from eunoe.recall.reranking import Reranker
     from eunoe.recall.search import Searcher
 
@@ -182,7 +214,7 @@ class Engine:
         self._work_after_reply()
         return result
 
-    def observe(self, scope: Scope, messages: Sequence[Message]) -> list[Receipt]:
+    def observe(self, scope: Scope, messages: Sequence[Message]) -> builtins.list[Receipt]:
         if not messages:
             return []
 
@@ -197,7 +229,7 @@ class Engine:
             return streams.all_receipts(messages, hidden, ())
         vectors = self.pending.embed([message.content for message in new])
 
-        def append(store: Writing) -> tuple[list[Receipt], Sequence[Record], Formation]:
+        def append(store: Writing) -> tuple[builtins.list[Receipt], Sequence[Record], Formation]:
             stream = store.create_stream(scope)
             comparison = log.compare_with_log(store, stream, kept)
             receipts, records = log.append_messages(store, stream, kept, comparison, vectors, utc_now())
@@ -220,7 +252,7 @@ class Engine:
         again: bool,
         replace: bool,
         lease: Lease | None = None,
-    ) -> list[Receipt]:
+    ) -> builtins.list[Receipt]:
         """Keep atoms. `vectors` are those that the caller made, by the places of their atoms."""
         if not items and lease is None:
             return []
@@ -233,9 +265,9 @@ class Engine:
         texts = [atom.text for place, atom in enumerate(items) if place not in vectors]
         batch = self.pending.embed(texts, given)
 
-        def keep(store: Writing) -> tuple[list[Receipt], bool]:
+        def keep(store: Writing) -> tuple[builtins.list[Receipt], bool]:
             stream = store.create_stream(scope)
-            end_lease(store, stream, lease)
+            leases.end_lease(store, stream, lease)
             if replace:
                 _keep_reviewed(store, stream, [atom.id for atom in items if atom.id])
             keep_all = replace_atoms if replace else atoms.keep_atoms
@@ -259,6 +291,9 @@ class Engine:
             notes += self.store.read(scopes, lambda store: near_scope_notes(store, scopes, bounds))
         return Hits(result.hits, notes)
 
+    def context(self, request: ContextRequest) -> Context:
+        return self.contexts.build(request)
+
     def _renew_vectors(self) -> None:
         """Have vectors made again that a search found damaged."""
         if self.store.lost_vectors:
@@ -271,8 +306,27 @@ class Engine:
 
         return Hits(look_up(self.searcher, self.access, request))
 
-    def by_files(self, scope: Scope, paths: Sequence[str]) -> list[Atom]:
-        def find(store: Reading, held: Sequence[HeldIndex]) -> list[Atom]:
+    def get(self, scope: Scope, id: str) -> Item:
+        return find_item(self.store, scope, id)
+
+    def get_many(self, scope: Scope, ids: Sequence[str]) -> builtins.list[Item]:
+        return find_items(self.store, scope, ids)
+
+    def history(self, scope: Scope, id: str) -> builtins.list[Atom]:
+        return find_history(self.store, scope, id)
+
+    def list(self, scope: Scope, query: ItemQuery, choice: Choice, after: str, bounds: Bounds) -> Page[Item]:
+        return list_page(self.store, scope, query, choice, after, bounds)
+
+    def recent(self, scopes: Sequence[Scope] | None, query: ItemQuery, after: str, bounds: Bounds) -> Page[Item]:
+        return recent_page(self.store, scopes, query, after, bounds)
+
+    def view(self, scope: Scope, bounds: Bounds, name: str, build: Callable[[], T]) -> T:
+        view: T = self.views.view(scope, bounds, name, build)
+        return view
+
+    def by_files(self, scope: Scope, paths: Sequence[str]) -> builtins.list[Atom]:
+        def find(store: Reading, held: Sequence[HeldIndex]) -> builtins.list[Atom]:
             owners = {stream: owner for each in held for stream, owner in each.owners.items()}
             seqs = [seq for each in held for seq in each.index.find_by_files(paths)]
             records = store.select(ItemQuery(seqs=seqs, open=True, reviewed=True, order="newest"))
@@ -290,7 +344,8 @@ class Engine:
     def update(
         self, scope: Scope, id: str, text: str | None, changes: Mapping[str, Any], source_scopes: Scopes
     ) -> Receipt:
-        old, latest = self.store.read([scope], lambda store: atoms.find_updatable(store, store.stream(scope), id))
+        with self._saying_where(scope, [id]):
+            old, latest = self.store.read([scope], lambda store: atoms.find_updatable(store, store.stream(scope), id))
         new, vector = atoms.changed_atom(old.item(scope), text, changes)
         check_sources([name for name in new.source if name not in old.sources], scope, source_scopes)
         if atoms.is_as_wanted(latest.item(scope), new):  # an update that is repeated is no conflict
@@ -311,6 +366,25 @@ class Engine:
         self.pending.note_write()
         return receipt
 
+    def expire(self, scope: Scope, ids: Sequence[str], end: datetime | None) -> builtins.list[Receipt]:
+        with self._saying_where(scope, ids):
+            return atoms.expire_atoms(self.store, scope, ids, end)
+
+    def retract(self, scope: Scope, ids: Sequence[str], retracted: bool) -> builtins.list[Receipt]:
+        with self._saying_where(scope, ids):
+            return log.retract_messages(self.store, scope, ids, retracted)
+
+    @contextmanager
+    def _saying_where(self, scope: Scope, ids: Sequence[str]) -> Iterator[None]:
+        """Have the error about what is not in a scope say where within it that is."""
+        try:
+            yield
+        except NotFoundError as error:
+            place = find_place(self.store, scope, ids)
+            if place is None:
+                raise
+            raise NotFoundError(f"{error}; {place} has it: name that scope") from error
+
     def pin(self, scope: Scope, id: str, pinned: bool) -> Receipt:
         def pin(store: Writing) -> Receipt:
             stream = store.stream(scope)
@@ -318,7 +392,8 @@ class Engine:
                 _keep_reviewed(store, stream, [id])
             return atoms.pin_record(store, stream, id, pinned)
 
-        return self.store.write([scope], pin)
+        with self._saying_where(scope, [id]):
+            return self.store.write([scope], pin)
 
     def review(self, scope: Scope, ids: Sequence[str], keep: bool) -> builtins.list[Receipt]:
         from eunoe.form.resolution import review_atoms
@@ -371,6 +446,9 @@ class Engine:
                 traces.places.append(f"index of {removal.stream.scope}")
         return traces
 
+    def form(self, scope: Scope, force: bool, bounds: Bounds) -> FormReport:
+        return self.former.form(scope, 1 if force else None, force, bounds)
+
     def flush(self, timeout: float | None, bounds: Bounds) -> bool:
         until = None if timeout is None else monotonic() + timeout
         is_formed = self.background.flush(timeout, bounds) if self.background else True
@@ -385,10 +463,10 @@ class Engine:
         is_used = "searcher" in vars(self)
         return not is_used or self.indexes.finish_texts(lambda: not self._is_closing and monotonic() < end, patience)
 
-    def streams(self, keys: Mapping[str, str], bounds: Bounds) -> builtins.list[Stream]:
+    def streams_list(self, keys: Mapping[str, str], bounds: Bounds) -> builtins.list[Stream]:
         return self.store.read((), lambda store: streams.describe_streams(store, keys, bounds))
 
-    def configure(self, scope: Scope, preset: str, changes: Mapping[str, Any]) -> Stream:
+    def streams_configure(self, scope: Scope, preset: str, changes: Mapping[str, Any]) -> Stream:
         def change(store: Writing) -> Stream:
             streams.check_not_incognito(store, scope)
             streams.configure_stream(store, scope, preset, changes)
@@ -398,19 +476,87 @@ class Engine:
 
         return self.store.write([scope], change)
 
-    def presets(self) -> dict[str, Settings]:
+    def streams_presets(self) -> dict[str, Settings]:
         return self.store.read((), streams.load_presets)
 
-    def set_preset(self, name: str, like: str, changes: Mapping[str, Any]) -> Settings:
+    def streams_set_preset(self, name: str, like: str, changes: Mapping[str, Any]) -> Settings:
         return self.store.write((), lambda store: streams.save_preset(store, name, like, changes))
 
-    def unarchive(self, scope: Scope, id: str) -> Receipt:
+    def streams_unarchive(self, scope: Scope, id: str) -> Receipt:
         return self.store.write([scope], lambda store: atoms.unarchive(store, store.stream(scope), id))
 
-    def set_incognito(self, scope: Scope, on: bool, bounds: Bounds) -> None:
+    def streams_set_incognito(self, scope: Scope, on: bool, bounds: Bounds) -> None:
         self.store.write([scope], lambda store: streams.set_incognito(store, scope, on, bounds))
 
-    def import_(
+    def streams_apply_retention(self, scope: Scope, policy: Mapping[str, Any], is_dry: bool) -> RetentionReport:
+        from eunoe.form.retention import apply_retention
+
+        return apply_retention(self.store, self.access, scope, policy, is_dry)
+
+    def summaries_consolidate(self, scope: Scope, force: bool) -> Revision | None:
+        return self.former.consolidator.consolidate(scope, force)
+
+    def summaries_revisions(self, scope: Scope) -> builtins.list[Revision]:
+        return summaries.read_revisions(self.store, scope)
+
+    def summaries_restore(self, scope: Scope, number: int) -> Revision:
+        return summaries.restore_summary(self.store, scope, number)
+
+    def summaries_write(self, scope: Scope, summary: NewSummary, lease: Lease | None) -> Revision:
+        return summaries.write_summary(self.store, scope, summary, lease)
+
+    def corrections_list(self, scope: Scope) -> builtins.list[Correction]:
+        return list_corrections(self.store, scope)
+
+    def corrections_remove(self, scope: Scope, id: str) -> None:
+        remove_correction(self.store, scope, id)
+
+    def leases_acquire(
+        self, scope: Scope, name: str, seconds: float | None, ignore_pause: bool, data: Mapping[str, Any] | None
+    ) -> Lease | None:
+        return leases.acquire_lease(self.store, scope, name, seconds, ignore_pause, data, streams.check_not_incognito)
+
+    def leases_renew(self, scope: Scope, lease: Lease) -> bool:
+        return leases.renew_lease(self.store, scope, lease)
+
+    def leases_release(self, scope: Scope, lease: Lease) -> bool:
+        return leases.release_lease(self.store, scope, lease)
+
+    def leases_fail(self, scope: Scope, lease: Lease, error: str) -> bool:
+        return leases.fail_lease(self.store, scope, lease, error)
+
+    def leases_list(self, scope: Scope, prefix: str) -> builtins.list[LeaseStatus]:
+        return leases.list_leases(self.store, scope, prefix)
+
+    def leases_drop(self, scope: Scope, name: str) -> bool:
+        return leases.drop_lease(self.store, scope, name)
+
+    def graph_neighbours(self, scope: Scope, entity: str, depth: int, limit: int) -> Neighbourhood:
+        from eunoe.recall.neighbourhood import find_neighbourhood
+
+        return find_neighbourhood(self.indexes, scope, entity, depth, limit)
+
+    def graph_size(self, scope: Scope) -> GraphSize:
+        from eunoe.recall.neighbourhood import measure_graph
+
+        return measure_graph(self.indexes, scope)
+
+    def graph_extract(self, scope: Scope, limit: int | None, may_ask: bool) -> GraphReport:
+        from eunoe.form.graph_extraction import extract_graph
+
+        return extract_graph(self.store, self.models, scope, limit, may_ask)
+
+    def admin_export(
+        self,
+        scopes: Sequence[Scope],
+        target: str | Path | TextIO,
+        progress: Callable[[int], None] | None,
+        skip_damaged: bool,
+        bounds: Bounds,
+    ) -> int:
+        return export_scopes(self.store, scopes, target, progress, skip_damaged, bounds)
+
+    def admin_import(
         self, source: str | Path | Iterable[str], progress: Callable[[int], None] | None, check: LineCheck | None
     ) -> ImportReport:
         report = ImportReport()
@@ -422,23 +568,37 @@ class Engine:
                 progress(report.lines)
         return report
 
-    def backup(self, target: Path, progress: Callable[[int, int], None] | None) -> BackupReport:
+    def admin_backup(self, target: Path, progress: Callable[[int, int], None] | None) -> BackupReport:
         with suppress(StoreError):  # only counts of access and usage would be missing
             self._save_counts()
         return self.store.backup(target, progress)
 
-    def reembed(self, model: Any, progress: Progress | None) -> int:
+    def admin_reembed(self, model: Any, progress: Progress | None) -> int:
         if model is None:
             return self.pending.make_all(progress)
         made = self.embedder.change_model(model, progress)
         self.pending.note_model_change()
         return made
 
-    def check(self, progress: Callable[[int], None] | None) -> CheckReport:
+    def admin_check(self, progress: Callable[[int], None] | None) -> CheckReport:
         return self.store.read((), lambda store: store.check(progress))
 
-    def reindex(self, scopes: Sequence[Scope]) -> int:
+    def admin_reindex(self, scopes: Sequence[Scope]) -> int:
         return self.indexes.rebuild(scopes)
+
+    def admin_process_cold_sessions(self, idle: float, minimum: int, limit: int, concurrency: int) -> FormReport:
+        from eunoe.form.idle_sessions import form_idle_sessions
+
+        return form_idle_sessions(self.store, self.former, idle, minimum, limit, concurrency)
+
+    def admin_calls(self, limit: int, after: str) -> Page[ModelCall]:
+        return self.usage.calls(limit, after)
+
+    def admin_test_llm(self) -> LlmReport:
+        return self.models.check()
+
+    def admin_access_counts(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, AccessCount | None]:
+        return self.access.counts(scope, ids)
 
     def status(self, bounds: Bounds) -> Status:
         with suppress(StoreError):  # only counts of access and usage would be missing

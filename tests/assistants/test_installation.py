@@ -8,9 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from eunoe.assistants.catalog import Assistant, find_assistant, load_assistants
-from eunoe.assistants.installation import Options, carry_out, install, make_options, uninstall
-from eunoe.assistants.jsonc import Document
+from eunoe.assistants.installation import (
+    Assistant,
+    Options,
+    carry_out,
+    find_assistant,
+    install,
+    load_assistants,
+    make_options,
+    uninstall,
+)
+from eunoe.assistants.settings_file import Document
 from eunoe.errors import ConflictError, InputError, NotFoundError, StoreError
 
 JSON_CONFIGS = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.assistants.jsonc import Document
+from eunoe.assistants.settings_file import Document
 from eunoe.errors import InputError
 
 ENTRY = {"command": "/usr/bin/python", "args": ["-m", "eunoe"]}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eunoe.assistants.hook import strip_private
-from eunoe.assistants.transcripts import Place, Saying, clean, read_transcript
+from eunoe.assistants.intake import Place, Saying, clean, read_transcript
 
 
 def line(role: str, content: object, **fields: Any) -> str:

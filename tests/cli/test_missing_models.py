@@ -81,7 +81,7 @@ def test_an_endpoint_that_is_down(call: tuple[str, ...], cli: Cli, store: Path) 
         taken.bind(("127.0.0.1", 0))  # and does not listen
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
         fill_store(cli, store, f"openai:small@{url}")
-        check(cli, call, f"{url}/embeddings cannot be reached")
+        check(cli, call, f"{url} cannot be reached")
 
 
 @both

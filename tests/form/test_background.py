@@ -93,7 +93,7 @@ def test_observe_does_not_wait_for_the_model_and_close_lets_it_finish(path: Path
     def slow(prompt: Prompt) -> Any:
         asked.set()
         deadline = time.monotonic() + 20
-        while background[0]._is_open:
+        while background[0].work.is_open:
             assert time.monotonic() < deadline
             time.sleep(0.005)
         return {"memories": []}
@@ -152,22 +152,6 @@ def test_what_is_added_after_the_thread_has_ended_starts_it_again() -> None:
     background.close()
     background.add(TALK)
     assert background.flush(0)
-    assert workers() == []
-
-
-def test_closing_waits_for_a_thread_that_is_slow_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    work, lingering = Background._work, iter([0.3])
-
-    def slow_to_end(background: Background) -> None:
-        work(background)
-        threading.Event().wait(next(lingering, 0.0))
-
-    monkeypatch.setattr(Background, "_work", slow_to_end)
-    background = background_of(FormerStub())
-    for _ in range(2):
-        background.add(TALK)
-        assert background.flush(20)
-    background.close()
     assert workers() == []
 
 

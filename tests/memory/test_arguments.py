@@ -6,8 +6,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import inspect
-import io
-import json
 import re
 import shutil
 import sqlite3
@@ -17,18 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.verbs import ANNA, EXAMPLES, OTHER_EXAMPLES, call, embed, make_store
 
 import eunoe
 from eunoe.apps.projects import ProjectMemory
 from eunoe.apps.tickets import Limits, Ticket, TicketMemory, read_ticket
 from eunoe.errors import EunoeError, InputError, ScopeError
 from eunoe.hosts.memory_tool import tool
-from eunoe.memory import Admin, Corrections, Graph, Leases, Memory, Streams, Summaries
+from eunoe.memory import Memory
 from eunoe.model.message import Message
-from eunoe.model.result import Lease
 from eunoe.model.stream import PRESETS
 
-ANNA = "agent=cook/session=s1/user=anna"
 LONG = "x" * 200_000
 MAX_ERROR_CHARACTERS = 1000
 LENIENT = frozenset(
@@ -66,207 +63,6 @@ WRONG: dict[str, Callable[[], Any]] = {
     "{'a': object}": lambda: {"a": object()},
     "a set": lambda: {1, 2},
 }
-CALLS: dict[str, dict[str, Any]] = {
-    "observe": {"scope": ANNA, "messages": ["Hello."]},
-    "remember": {
-        "scope": ANNA,
-        "text": "Anna likes jam.",
-        "kind": "fact",
-        "id": "new",
-        "label": "taste",
-        "files": ["a.py"],
-        "pages": ["p"],
-        "people": ["Anna"],
-        "source": ["m1"],
-        "source_scopes": ["user=eve"],
-        "time": 0,
-        "valid_from": 0,
-        "valid_to": 1,
-        "pinned": False,
-        "metadata": {"a": 1},
-        "vector": [1.0, 2.0, 3.0],
-        "again": False,
-        "replace": False,
-    },
-    "remember_many": {
-        "scope": ANNA,
-        "items": ["Anna likes jam."],
-        "source_scopes": ["user=eve"],
-        "again": False,
-        "replace": False,
-    },
-    "recall": {
-        "exact": False,
-        "scope": ANNA,
-        "query": "the dog",
-        "limit": 3,
-        "tokens": 100,
-        "kinds": ["fact"],
-        "labels": ["taste"],
-        "since": 0,
-        "until": 1,
-        "files": ["a.py"],
-        "people": ["Anna"],
-        "sessions": ["s1"],
-        "speakers": ["Anna"],
-        "where": {"a": 1},
-        "as_of": 1,
-        "known_at": 1,
-        "now": 1,
-        "recipe": "default",
-        "vector": [1.0, 2.0, 3.0],
-        "expired": False,
-    },
-    "context": {
-        "scope": ANNA,
-        "message": "What is the dog called?",
-        "users": ["ben"],
-        "tokens": 300,
-        "limit": 3,
-        "recall": "auto",
-        "recipe": "default",
-        "format": "xml",
-        "sources": False,
-        "now": 1,
-    },
-    "look_up": {
-        "exact": False,
-        "scope": ANNA,
-        "query": "the dog",
-        "users": ["ben"],
-        "memory_types": ["session"],
-        "limit": 3,
-        "recipe": "default",
-    },
-    "get": {"exact": False, "scope": ANNA, "id": "f1"},
-    "get_many": {"exact": False, "scope": ANNA, "ids": ["f1", "m1"]},
-    "list": {
-        "exact": False,
-        "scope": ANNA,
-        "kinds": ["fact"],
-        "labels": ["taste"],
-        "limit": 3,
-        "after": "",
-        "retired": False,
-        "newest": True,
-        "known_at": 1,
-        "where": {"a": 1},
-        "offset": 1,
-    },
-    "recent": {
-        "exact": False,
-        "since": 1,
-        "until": "2124-01-01",
-        "limit": 3,
-        "after": "",
-        "kinds": ["fact"],
-        "retired": False,
-        "within": "user=anna",
-        "in_review": False,
-        "user": "anna",
-    },
-    "by_files": {"exact": False, "scope": ANNA, "paths": ["a.py"]},
-    "scopes": {"user": "anna"},
-    "history": {"exact": False, "scope": ANNA, "id": "f1"},
-    "update": {
-        "scope": ANNA,
-        "id": "f1",
-        "text": "Anna has a cat.",
-        "kind": "fact",
-        "label": "pet",
-        "files": ["a.py"],
-        "source": ["m1"],
-        "source_scopes": ["user=eve"],
-        "time": 0,
-        "valid_from": 0,
-        "pinned": True,
-        "metadata": {},
-        "vector": [1.0, 2.0, 3.0],
-    },
-    "preview": {"scope": ANNA, "messages": [{"role": "user", "content": "I like tea."}]},
-    "review": {"exact": False, "scope": ANNA, "ids": ["f1"], "keep": True},
-    "expire": {"scope": ANNA, "ids": ["f1"], "at": 1},
-    "pin": {"scope": ANNA, "id": "f1", "pinned": True},
-    "forget": {"exact": False, "scope": ANNA, "ids": ["f1"], "may_return": False, "verify": False},
-    "form": {"scope": ANNA, "force": True},
-    "flush": {"timeout": 5.0},
-    "at": {"scope": ANNA},
-    "restricted": {"tenant": "acme", "scopes": ["user=anna"], "rights": ["read"]},
-    "watched": {"watch": print},
-    "streams.list": {"user": "anna"},
-    "streams.configure": {
-        "scope": ANNA,
-        "preset": "session",
-        "is_active": True,
-        "extraction_prompt": "All.",
-        "fact_extraction_max": 3,
-        "max_age_days": 1.5,
-        "extraction_fields": ["fact"],
-    },
-    "streams.set_preset": {"name": "team", "like": "user", "owner": ["team"], "consolidated_max_words": 50},
-    "streams.apply_retention": {
-        "exact": False,
-        "scope": ANNA,
-        "max_age_days": 1.5,
-        "max_idle_days": 1.5,
-        "keep_best": 3,
-        "dry_run": True,
-    },
-    "streams.unarchive": {"scope": ANNA, "id": "f1"},
-    "streams.set_incognito": {"scope": "session=secret", "on": True},
-    "corrections.add": {"scope": ANNA, "id": "f1", "verdict": "keep", "sentence": ""},
-    "corrections.list": {"scope": ANNA},
-    "corrections.remove": {"scope": ANNA, "id": "c1"},
-    "summaries.consolidate": {"scope": ANNA, "force": True},
-    "summaries.revisions": {"scope": ANNA},
-    "summaries.restore": {"scope": ANNA, "number": 1},
-    "summaries.write": {"scope": ANNA, "text": "Anna has a dog.", "author": "anna", "parent": 1},
-    "retract": {"scope": ANNA, "ids": ["m1"], "retracted": True},
-    "view": {"scope": ANNA, "name": "count", "build": lambda: 7},
-    "leases.acquire": {"scope": ANNA, "name": "work", "seconds": 5.0, "ignore_pause": False, "data": {"a": 1}},
-    "leases.renew": {"scope": ANNA, "lease": Lease("work", "me")},
-    "leases.release": {"scope": ANNA, "lease": Lease("work", "me")},
-    "leases.fail": {"scope": ANNA, "lease": Lease("work", "me"), "error": "no answer"},
-    "leases.list": {"scope": ANNA, "prefix": "w"},
-    "leases.drop": {"scope": ANNA, "name": "work"},
-    "leases.renewing": {"scope": ANNA, "lease": Lease("work", "me")},
-    "graph.neighbours": {"exact": False, "scope": ANNA, "entity": "Bruno", "depth": 1, "limit": 3},
-    "graph.size": {"exact": False, "scope": ANNA},
-    "graph.extract": {"scope": ANNA, "limit": 3, "ask": False},
-    "admin.export": {"exact": False, "scope": ANNA, "target": io.StringIO(), "progress": None, "skip_damaged": False},
-    "admin.backup": {"target": "backup.db", "progress": None},
-    "admin.check": {"progress": None},
-    "admin.import_": {"source": ['{"eunoe": 1}'], "progress": None},
-    "admin.reembed": {"model": "none", "progress": None},
-    "admin.reindex": {"scope": ANNA},
-    "admin.process_cold_sessions": {"idle": 1e6, "minimum": 4, "limit": 2, "concurrency": 1},
-    "admin.calls": {"limit": 3, "after": ""},
-    "admin.access_counts": {"exact": False, "scope": ANNA, "ids": ["f1"]},
-}
-"""A call of every verb that takes arguments, with all that it may take."""
-POSITIONAL = {"streams.configure": "scope", "streams.set_preset": "name", "update": "scope", "at": "scope"}
-OTHER_CALLS: dict[str, list[dict[str, Any]]] = {
-    "remember_many": [{"scope": ANNA, "items": ["Anna likes jam."], "lease": Lease("work", "me")}],
-    "summaries.write": [
-        {"scope": ANNA, "text": "Anna has a dog.", "lease": Lease("work", "me")},
-        {"scope": ANNA, "text": "Anna has a dog.", "absorbed": ["nothing"], "base": 1},
-    ],
-    "forget": [
-        {"scope": ANNA, "everything": True},
-        {"scope": ANNA, "person": "Ben"},
-        {"scope": ANNA, "person": "Ben", "mentions": True},
-    ],
-}
-"""Arguments that exclude those of the first call."""
-GROUPS = {
-    "": Memory,
-    "streams.": Streams,
-    "summaries.": Summaries,
-    "corrections.": Corrections,
-    "leases.": Leases,
-    "graph.": Graph,
-    "admin.": Admin,
-}
 VOLATILE = ('INSERT INTO "access', 'INSERT INTO "usage', "INSERT INTO \"meta\" VALUES('file_stamp'")
 """What only counts: what was read, what was spent, and how often the file was opened for writing."""
 SAME_WORD = {
@@ -280,32 +76,10 @@ SAME_WORD = {
 """What an error may call an argument, where it names one of several."""
 
 
-def embed(texts: list[str]) -> list[list[float]]:
-    return [[1.0, len(text) % 5, len(text) % 3] for text in texts]
-
-
-CORRECTION = {
-    "scope": ANNA,
-    "kind": "fact",
-    "id": "c1",
-    "text": "It rained.",
-    "label": "correction",
-    "recorded": "2024-05-01",
-    "retired": "2024-05-01",
-    "metadata": {"correction": {"verdict": "drop"}},
-}
-
-
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("template") / "memory.db"
-    with eunoe.open(path, embedder=embed, llm="none", form=False) as memory:
-        memory.observe(ANNA, [{"content": "My dog is called Bruno.", "id": "m1", "time": 0}, "It rained."])
-        memory.remember(ANNA, "Anna has a dog.", id="f1", label="taste", files=["a.py"], source=["m1"])
-        memory.remember(ANNA, "Anna saw Bruno.", id="o1", kind="observation")
-        memory.admin.import_([json.dumps(CORRECTION)])
-        memory.summaries.write(ANNA, "Anna has a dog.")
-        memory.observe("user=eve", [{"content": "I am Eve.", "id": "m1", "time": 5}])
+    make_store(path)
     return path
 
 
@@ -362,15 +136,6 @@ def subject(template: Path, tmp_path: Path) -> Iterator[Subject]:
     made.close()
 
 
-def call(memory: Any, verb: str, arguments: dict[str, Any]) -> Any:
-    function = memory
-    for name in verb.split("."):
-        function = getattr(function, name)
-    first = POSITIONAL.get(verb)
-    rest = {name: value for name, value in arguments.items() if name != first}
-    return function(*([arguments[first]] if first in arguments else []), **rest)
-
-
 def fault_of(where: str, name: str, value: Any, example: Any, attempt: Callable[[], Any]) -> str:
     """What is wrong with how a call took an argument; empty if nothing is."""
     try:
@@ -417,23 +182,13 @@ def misuse(subject: Subject, verb: str, arguments: dict[str, Any]) -> list[str]:
     return list(filter(None, faults))
 
 
-@pytest.mark.parametrize("verb", CALLS)
+@pytest.mark.parametrize("verb", [name for name, arguments in EXAMPLES.items() if arguments])
 def test_a_verb_takes_or_refuses_whatever_it_is_given(subject: Subject, verb: str) -> None:
-    call(subject.memory, verb, CALLS[verb])
+    call(subject.memory, verb, EXAMPLES[verb])
     subject.renew()
-    calls = [CALLS[verb], *OTHER_CALLS.get(verb, ())]
+    calls = [EXAMPLES[verb], *OTHER_EXAMPLES.get(verb, ())]
     faults = [fault for arguments in calls for fault in misuse(subject, verb, arguments)]
     assert not faults, "\n".join(faults)
-
-
-def test_every_verb_and_every_argument_is_misused() -> None:
-    for group, face in GROUPS.items():
-        for name, verb in inspect.getmembers(face, inspect.isfunction):
-            calls = [CALLS.get(group + name, {}), *OTHER_CALLS.get(group + name, ())]
-            given = {argument for arguments in calls for argument in arguments}
-            parameters = inspect.signature(verb).parameters.values()
-            wanted = {each.name for each in parameters if each.kind != each.VAR_KEYWORD} - {"self"}
-            assert name.startswith("_") or wanted <= given, f"{group}{name} lacks {wanted - given}"
 
 
 MESSAGE = {
@@ -488,7 +243,7 @@ def test_a_time_without_a_zone_is_utc_however_it_is_given(subject: Subject) -> N
 
 def test_a_fact_takes_or_refuses_whatever_its_fields_hold(subject: Subject) -> None:
     faults = []
-    arguments = CALLS["remember"]
+    arguments = EXAMPLES["remember"]
     for name in set(arguments) - {"scope", "source_scopes", "again"}:
         for title, make in WRONG.items():
             fields = {"text": "Anna likes jam.", name: (value := make())}
@@ -502,20 +257,23 @@ def test_a_fact_takes_or_refuses_whatever_its_fields_hold(subject: Subject) -> N
     assert not any(faults), "\n".join(filter(None, faults))
 
 
-@pytest.mark.parametrize("verb", CALLS)
+@pytest.mark.parametrize("verb", [name for name, arguments in EXAMPLES.items() if arguments])
 def test_the_other_faces_refuse_in_the_same_way(subject: Subject, verb: str) -> None:
     assert subject.memory
     memory = eunoe.AsyncMemory(subject.memory)
-    name = next(iter(CALLS[verb]))
-    expected = fault_and_error(lambda: call(subject.memory, verb, {**CALLS[verb], name: object()}))
+    name = next(iter(EXAMPLES[verb]))
+    expected = fault_and_error(lambda: call(subject.memory, verb, {**EXAMPLES[verb], name: object()}))
 
     async def wait() -> Any:
-        result = call(memory, verb, {**CALLS[verb], name: object()})
+        result = call(memory, verb, {**EXAMPLES[verb], name: object()})
         return await result if inspect.isawaitable(result) else result
 
     assert fault_and_error(lambda: asyncio.run(wait())) == expected
     if hasattr(eunoe.ScopedMemory, verb) and verb not in ("at", "restricted"):
-        bound, rest = subject.memory.at(ANNA), {each: CALLS[verb][each] for each in CALLS[verb] if each != "scope"}
+        bound, rest = (
+            subject.memory.at(ANNA),
+            {each: EXAMPLES[verb][each] for each in EXAMPLES[verb] if each != "scope"},
+        )
         for each in rest:
             wrong = {**rest, each: b"x"}
             assert fault_and_error(lambda wrong=wrong: getattr(bound, verb)(**wrong)) == fault_and_error(

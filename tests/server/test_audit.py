@@ -87,7 +87,7 @@ def test_what_was_refused_is_noted_too(server: LiveServer) -> None:
     server.call("POST", "/v1/memories", {"scope": "user=anna", "items": [SECRET]}, key=reader)
     server.call("POST", "/v1/keys", {"name": "x"}, key=reader)
     noted = [(entry["action"], entry["outcome"], entry["count"]) for entry in _entries(server)]
-    assert noted == [("create_key", "refused", 0), ("remember", "refused", 0)]
+    assert noted == [("create_key", "refused", 0), ("remember_many", "refused", 0)]
 
 
 def test_a_tenant_sees_what_happened_in_it(server: LiveServer) -> None:

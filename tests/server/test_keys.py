@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.support.live_server import LiveServer
 
 from eunoe.errors import AccessError, InputError, NotFoundError
 from eunoe.model.arguments import RIGHTS, utc_now
 from eunoe.model.scope import Scope
-from eunoe.server.keys import OWNER, Key, Keys
+from eunoe.server.keys import OWNER, Key, Keys, parse_duration, parse_end
 from eunoe.server.state import ServerState
 
 
@@ -227,3 +228,61 @@ def test_the_file_is_for_its_owner_alone(keys: Keys, state: ServerState) -> None
     with sqlite3.connect(state.path) as db:
         assert db.execute("SELECT count(*) FROM key").fetchone() == (0,)
     db.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("30s", 30), ("45m", 45 * 60), ("12h", 12 * 3600), ("30d", 30 * 86400), ("2w", 14 * 86400)]
+)
+def test_every_unit_is_known(text: str, seconds: int) -> None:
+    assert parse_duration(text, "overlap") == timedelta(seconds=seconds)
+
+
+def test_an_end_is_a_duration_or_a_time() -> None:
+    before = utc_now()
+    assert before + timedelta(seconds=5) <= parse_end("5s", "expires") <= utc_now() + timedelta(seconds=5)
+    assert parse_end("2030-12-31", "expires") == datetime(2030, 12, 31, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["5y", "-1d", "soon", ""])
+def test_a_refusal_says_which_forms_there_are(text: str) -> None:
+    with pytest.raises(InputError, match="30d, 12h, 45m, 30s, or a time"):
+        parse_end(text, "--expires")
+
+
+def test_a_key_is_made_listed_rotated_and_revoked(server: LiveServer) -> None:
+    body = {"name": "laptop", "tenant": "acme", "scopes": ["user=anna"], "rights": ["read", "write"], "expires": "30d"}
+    made = server.call("POST", "/v1/keys", body, key=server.owner)
+    assert made.status == 201
+    text, id = made.json["token"], made.json["key"]["id"]
+    assert server.call("GET", "/v1/status", key=text).status == 200
+    listed = server.call("GET", "/v1/keys", key=server.owner)
+    assert [each["id"] for each in listed.json["items"]] == [id]
+    assert text.rpartition("_")[2].encode() not in listed.content
+    rotated = server.call("POST", f"/v1/keys/{id}/rotate", {}, key=server.owner).json["token"]
+    assert server.call("GET", "/v1/status", key=text).status == 401
+    assert server.call("GET", "/v1/status", key=rotated).status == 200
+    assert server.call("DELETE", f"/v1/keys/{id}", key=server.owner).status == 204
+    assert server.call("GET", "/v1/status", key=rotated).status == 401
+    assert server.call("DELETE", f"/v1/keys/{id}", key=server.owner).status == 404
+
+
+def test_a_tenant_keeps_to_itself(server: LiveServer) -> None:
+    _, admin = server.services.keys.create("admin", tenant="acme")
+    other, _ = server.services.keys.create("other", tenant="other")
+    assert server.call("POST", "/v1/keys", {"name": "own"}, key=admin).json["key"]["tenant"] == "acme"
+    assert server.call("POST", "/v1/keys", {"name": "x", "tenant": "other"}, key=admin).status == 403
+    assert server.call("POST", "/v1/keys", {"name": "x", "tenant": ""}, key=admin).status == 403
+    assert server.call("DELETE", f"/v1/keys/{other.id}", key=admin).status == 404
+    assert b"other" not in server.call("GET", "/v1/keys", key=admin).content
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_keys_need_the_right_admin(server: LiveServer, method: str) -> None:
+    _, text = server.services.keys.create("reader", rights=["read", "write", "forget"])
+    assert server.call(method, "/v1/keys", {"name": "x"} if method == "POST" else None, key=text).status == 403
+
+
+@pytest.mark.parametrize("change", [{"rights": ["root"]}, {"rights": []}, {"expires": "soon"}, {"expires": "999999w"}])
+def test_what_makes_no_sense_is_told(server: LiveServer, change: dict[str, object]) -> None:
+    answer = server.call("POST", "/v1/keys", {"name": "x"} | change, key=server.owner)
+    assert (answer.status, answer.json["code"]) == (422, "input")

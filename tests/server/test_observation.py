@@ -27,7 +27,7 @@ def test_metrics_count_requests_and_memories(fresh_server: LiveServer) -> None:
     server.call("GET", "/nowhere/anna", key=server.owner)
     text = server.call("GET", "/metrics", key=server.owner).content.decode()
     assert 'eunoe_memories{kind="facts"} 1.0' in text
-    assert 'eunoe_requests_total{operation="remember",status="200"} 1.0' in text
+    assert 'eunoe_requests_total{operation="remember_many",status="200"} 1.0' in text
     assert 'eunoe_requests_total{operation="unmatched",status="404"} 1.0' in text
     assert "eunoe_jobs{" in text
     assert "anna" not in text
@@ -56,7 +56,7 @@ def test_a_request_is_logged_without_contents(server: LiveServer, caplog: pytest
         assert "anna" not in line
         assert server.owner not in line
     fields = json.loads(lines[1])
-    assert (fields["operation"], fields["status"], fields["key"]) == ("remember", 200, "owner")
+    assert (fields["operation"], fields["status"], fields["key"]) == ("remember_many", 200, "owner")
     assert fields["request_id"]
 
 

@@ -96,7 +96,7 @@ def _check_silence(call: Call, answer: Answer) -> None:
     sent = json.dumps([call.path, call.body])
     told = [secret for secret in _SECRETS if secret not in sent and secret in answer.content.decode()]
     assert told == [], call
-    if call.operation not in ("update_memory", "observe", "remember", "extract", "mem0_add", "configure_stream"):
+    if call.operation not in ("update", "observe", "remember_many", "preview", "mem0_add", "streams_configure"):
         assert TEXT not in answer.content.decode(), call
 
 

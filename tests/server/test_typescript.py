@@ -65,7 +65,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
 
 def test_the_types_are_those_of_the_server() -> None:
     made = typescript_types(openapi_document())
-    assert TARGET.read_text(encoding="utf-8") == made, "run python tools/typescript_types.py"
+    assert TARGET.read_text(encoding="utf-8") == made, "run make faces"
 
 
 def test_it_works_in_node(build: None, server: LiveServer) -> None:

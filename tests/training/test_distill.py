@@ -1,29 +1,17 @@
 """What a student is shown: batches of texts, of talk and of teachers' similarities."""
 
 import random
-import sys
-from collections.abc import Iterator
-from pathlib import Path
+from importlib import import_module
 from types import ModuleType
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="training needs torch (training/requirements.txt), which is not installed")
 
-TRAINING = Path(__file__).parents[2] / "training"
-MODULES = ("distill", "texts", "parallel", "corpus", "talk", "technical", "encoder", "measure", "train")
-MORE_MODULES = ("make", "reranker", "starts")
-
 
 @pytest.fixture(scope="module")
-def distill() -> Iterator[ModuleType]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(TRAINING))
-        import distill
-
-        yield distill
-    for name in (*MODULES, *MORE_MODULES):
-        sys.modules.pop(name, None)
+def distill() -> ModuleType:
+    return import_module("distill")
 
 
 @pytest.fixture

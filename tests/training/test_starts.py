@@ -1,7 +1,6 @@
 """The published weights that training starts from: whole or in parts, and what is wrong with a folder."""
 
-import sys
-from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -10,18 +9,12 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="training needs torch (training/requirements.txt), which is not installed")
 
-TRAINING = Path(__file__).parents[2] / "training"
 WORDS = "embeddings.word_embeddings.weight"
 
 
 @pytest.fixture(scope="module")
-def starts() -> Iterator[ModuleType]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(TRAINING))
-        import starts
-
-        yield starts
-    sys.modules.pop("starts", None)
+def starts() -> ModuleType:
+    return import_module("starts")
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ trained on."""
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -35,27 +36,14 @@ multi | 1.2 2.1 | Which colour is it?
 PLAIN = GOOD.partition("@instructions")[0]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def training() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(TRAINING))
-        yield
-    for name in ("talk", "overlap", "corpus", "parallel", "technical"):
-        sys.modules.pop(name, None)
-
-
 @pytest.fixture(scope="module")
 def talk() -> ModuleType:
-    import talk
-
-    return talk
+    return import_module("talk")
 
 
 @pytest.fixture(scope="module")
 def overlap() -> ModuleType:
-    import overlap
-
-    return overlap
+    return import_module("overlap")
 
 
 def script(name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -152,16 +140,6 @@ class TestTheData:
         assert (parts["validation"], parts["test"]) == (set(split["validation"]), set(split["test"]))
         assert parts["train"] == files.difference(named)
 
-    def test_a_kind_is_counted_in_a_group(self, talk: ModuleType) -> None:
-        found = {one.kind: one.group for one in talk.load()}
-        assert found["friends"] == found["grandfather and grandson"] == "people"
-        assert found["user-assistant engineering: a machine-learning paper"] == "assistant"
-        assert found["user-assistant french"] == found["couple dutch-english"] == "languages"
-        assert found["agent-worklog"] == found["tickets"] == "logs"
-        assert found["group-theatre"] == "groups"
-        assert found["texting-strangers"] == "texting"
-        assert found["professional-client"] == "work"
-
     def test_what_ships_is_the_test_part(self, talk: ModuleType, tmp_path: Path) -> None:
         made = tmp_path / "talk.json"
         assert script("talk.py", "--part", "test", made).returncode == 0
@@ -244,19 +222,6 @@ class TestOverlap:
             "c", [overlap.PlacedText("talk-3", "Hello.")], frozenset({"Otto Brehm"}), is_spoken=True
         )
         assert not trained.compare(stranger).is_wrong
-
-    def test_questions_made_by_a_formula_are_no_copies(self, overlap: ModuleType) -> None:
-        asked = "What is the place of birth of the director of the film {}?"
-        trained = overlap.TrainedTexts(
-            [overlap.TextBody("a", [overlap.PlacedText("a", asked.format("One"), frozenset({"One"}))])]
-        )
-        about_another = overlap.TextBody("b", [overlap.PlacedText("b", asked.format("Two"), frozenset({"Two"}))])
-        about_the_same = overlap.TextBody(
-            "c", [overlap.PlacedText("c", asked.format("Two"), frozenset({"One", "Two"}))]
-        )
-        assert not trained.compare(about_another).is_wrong
-        assert trained.compare(about_another).formulas
-        assert trained.compare(about_the_same).is_wrong
 
     def test_the_command_fails_on_a_conversation_that_is_trained_on(self, talk: ModuleType, tmp_path: Path) -> None:
         path = tmp_path / "copied.json"

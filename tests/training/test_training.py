@@ -179,10 +179,9 @@ def test_the_reranker_keeps_the_words_of_the_encoder_and_both_are_exported(
 
 def _opinions(fold: int) -> dict[str, list]:
     """Of the one conversation that --smoke leaves in a fold: of the first turns, and of those that answer."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "training"))
-        import corpus
-        import talk
+    import corpus
+    import talk
+
     stream = corpus.talk_streams(talk.load("train"))[fold]
     chosen = [list(dict.fromkeys([*each.gold, *range(8)])) for each in stream.questions[:4] + stream.facts[:4]]
     return {stream.id: [(rows, [0.5] * len(rows)) for rows in chosen]}

@@ -5,13 +5,13 @@ import type * as T from "./types.js";
 
 /** Whose memory is meant: `{ user: "anna" }`, or the same as text, `user=anna`. To read or forget, a user's scope means
  * everything within; any other means itself alone, unless it ends in `/*`, as in `agent=cook/*`. */
-export type Scope = T.MessagesBody["scope"];
+export type Scope = T.ObserveBody["scope"];
 export type Scopes = Scope | Scope[];
 export type Item = T.Atom | T.Message;
 export type Hit = T.Hits["hits"][number];
-export type MessageLike = T.MessagesBody["messages"][number];
-export type MemoryLike = T.MemoriesBody["items"][number];
-type Options<Body, Named extends keyof Body = never> = Omit<Body, "scope" | "scopes" | Named>;
+export type MessageLike = Exclude<T.ObserveBody["messages"], unknown[]>;
+export type MemoryLike = T.RememberManyBody["items"][number];
+type Options<Body, Named extends keyof Body = never> = Omit<Body, "scope" | Named>;
 
 export interface ReadOptions {
   /** The one scope that is named, where a user's means everything within. */
@@ -48,8 +48,8 @@ export class Eunoe {
 
   /** Append messages to the log, word for word; all of them or, on an error, none. */
   async observe(scope: Scope, messages: MessageLike | MessageLike[]): Promise<T.Receipt[]> {
-    const body: T.MessagesBody = { scope, messages: Array.isArray(messages) ? messages : [messages] };
-    return (await this.#post<T.Receipts>("/v1/messages", body, { keyed: true })).receipts;
+    const body: T.ObserveBody = { scope, messages: Array.isArray(messages) ? messages : [messages] };
+    return (await this.#post<T.ObserveReply>("/v1/messages", body, { keyed: true })).receipts;
   }
 
   /** Keep one fact or observation. */
@@ -60,9 +60,9 @@ export class Eunoe {
   }
 
   /** Keep many at once; all of them or, on an error, none. */
-  async rememberMany(scope: Scope, items: MemoryLike[], options: Options<T.MemoriesBody, "items"> = {}): Promise<T.Receipt[]> {
-    const body: T.MemoriesBody = { scope, items, ...options };
-    return (await this.#post<T.Receipts>("/v1/memories", body, { keyed: true })).receipts;
+  async rememberMany(scope: Scope, items: MemoryLike[], options: Options<T.RememberManyBody, "items"> = {}): Promise<T.Receipt[]> {
+    const body: T.RememberManyBody = { scope, items, ...options };
+    return (await this.#post<T.RememberManyReply>("/v1/memories", body, { keyed: true })).receipts;
   }
 
   /** Bring back what bears on a question, best first. */
@@ -76,8 +76,8 @@ export class Eunoe {
   }
 
   /** Recall as a conversation may do it: in all the memory that its context shows, and in nothing else. */
-  lookUp(scope: Scope, query: string | string[], options: Options<T.LookupBody, "query" | "queries"> = {}): Promise<T.Hits> {
-    return this.#read("/v1/look-up", { scope, queries: Array.isArray(query) ? query : [query], ...options });
+  lookUp(scope: Scope, query: string | string[], options: Options<T.LookUpBody, "query"> = {}): Promise<T.Hits> {
+    return this.#read("/v1/look-up", { scope, query, ...options });
   }
 
   get(scope: Scope, id: string, options: ReadOptions = {}): Promise<Item> {
@@ -101,12 +101,22 @@ export class Eunoe {
 
   /** All versions of a memory, oldest first. */
   async history(scope: Scope, id: string, options: ReadOptions = {}): Promise<T.Atom[]> {
-    return (await this.#get<T.Versions>(`/v1/memories/${encodeURIComponent(id)}/history`, { scope, ...options })).versions;
+    return (await this.#get<T.HistoryReply>(`/v1/memories/${encodeURIComponent(id)}/history`, { scope, ...options })).versions;
   }
 
   /** Close a memory and put a new one in its place; the old one stays readable. */
   update(scope: Scope, id: string, changes: Options<T.UpdateBody>): Promise<T.Receipt> {
     return this.#transport.json("PATCH", `/v1/memories/${encodeURIComponent(id)}`, { body: { scope, ...changes } });
+  }
+
+  /** Set until when memories hold, in place and without a new version; null means for ever. */
+  async expire(scope: Scope, ids: string | string[], at: string | number | null): Promise<T.Receipt[]> {
+    return (await this.#post<T.ExpireReply>("/v1/expire", { scope, ids, at })).receipts;
+  }
+
+  /** Take messages back that somebody edited, deleted or had answered anew; with `retracted` false restore them. */
+  async retract(scope: Scope, ids: string | string[], retracted = true): Promise<T.Receipt[]> {
+    return (await this.#post<T.RetractReply>("/v1/retract", { scope, ids, retracted })).receipts;
   }
 
   /** Mark a memory as one that no clean-up may take. */
@@ -115,17 +125,17 @@ export class Eunoe {
   }
 
   /** Say by hand that a memory or message is worth keeping, is not, or is of another kind. It counts for like sentences too. */
-  correct(scope: Scope, id: string, verdict: T.CorrectionBody["verdict"], sentence = ""): Promise<T.Correction> {
+  correct(scope: Scope, id: string, verdict: T.CorrectionsAddBody["verdict"], sentence = ""): Promise<T.Correction> {
     return this.#post("/v1/corrections", { scope, id, verdict, sentence });
   }
 
   async corrections(scope: Scope): Promise<T.Correction[]> {
-    return (await this.#get<T.Corrections>("/v1/corrections", { scope })).corrections;
+    return (await this.#get<T.CorrectionsListReply>("/v1/corrections", { scope })).corrections;
   }
 
   /** Let a correction count no more. What it changed at once stays as it is. */
   async removeCorrection(scope: Scope, id: string): Promise<void> {
-    await this.#post<T.Removed>(`/v1/corrections/${encodeURIComponent(id)}/remove`, { scope });
+    await this.#post<T.Done>(`/v1/corrections/${encodeURIComponent(id)}/remove`, { scope });
   }
 
   /** Remove memories for good: ids, a person, or everything. Name exactly one of the three. */
@@ -143,7 +153,7 @@ export class Eunoe {
   }
 
   async streams(keys: Record<string, string> = {}): Promise<T.Stream[]> {
-    return (await this.#get<T.StreamsReply>("/v1/streams", keys)).streams;
+    return (await this.#get<T.StreamsListReply>("/v1/streams", keys)).streams;
   }
 
   configure(scope: Scope, settings: Partial<T.Settings>, preset = ""): Promise<T.Stream> {
@@ -152,7 +162,7 @@ export class Eunoe {
 
   /** Every revision of a stream's summary, oldest first. */
   async revisions(scope: Scope): Promise<T.Revision[]> {
-    return (await this.#get<T.RevisionsReply>("/v1/revisions", { scope })).revisions;
+    return (await this.#get<T.SummariesRevisionsReply>("/v1/revisions", { scope })).revisions;
   }
 
   /** Turn what was said in a conversation into memories now. */

@@ -1,4 +1,4 @@
-// Written by tools/typescript_types.py from the OpenAPI document of the server. Do not edit.
+// Written from the OpenAPI document of the server by `make faces`. Do not edit.
 
 /** How often a memory was recalled, and when last. */
 export interface Access {
@@ -6,14 +6,40 @@ export interface Access {
   last: string | null;
 }
 
-/** By id, how often it was recalled and when last. */
-export interface AccessCounts {
+export interface AdminAccessCountsBody {
+  scope: string | Record<string, string | number>;
+  ids: string | string[];
+  exact?: boolean;
+}
+
+/** Return how often memories were recalled, and when last. */
+export interface AdminAccessCountsReply {
   counts: Record<string, Access>;
 }
 
-/** Messages and memories. */
-export interface AnyItems {
-  items: Array<Atom | Message>;
+export interface AdminProcessColdSessionsBody {
+  idle?: number;
+  minimum?: number;
+  limit?: number;
+  concurrency?: number;
+}
+
+export interface AdminReembedBody {
+  model?: string | null;
+}
+
+/** Make vectors with another model, or those still missing if none is named; return how many were made. */
+export interface AdminReembedReply {
+  count: number;
+}
+
+export interface AdminReindexBody {
+  scope: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
+}
+
+/** Drop the indexes of these scopes and build them anew from the records; return how many. */
+export interface AdminReindexReply {
+  count: number;
 }
 
 /** One thing remembered, with where it came from and when it holds. */
@@ -93,9 +119,10 @@ export interface AuditEntry {
   id: number;
 }
 
-/** A part of the log, newest first. */
+/** A part of a longer list. */
 export interface AuditPage {
   items: AuditEntry[];
+  /** Pass it as `after` to read on; empty if there is no more. */
   next: string;
 }
 
@@ -116,11 +143,21 @@ export interface BackupReport {
   kept: string;
 }
 
-/** Calls of language models; pass `next` as `after` to read on. */
-export interface CallPage {
-  items: ModelCall[];
+export interface ByFilesBody {
+  scope: string | Record<string, string | number>;
+  paths: string | string[];
+  exact?: boolean;
+  /** At most so many. */
+  limit?: number | null;
+  /** The `next` of the page before. */
+  after?: string;
+}
+
+/** Return what is remembered about these files, or about files in these folders; latest first. */
+export interface ByFilesReply {
+  items: Atom[];
+  /** Pass it as `after`; empty if there is no more. */
   next: string;
-  notes: string[];
 }
 
 /** A part of the text: the same in both, only in the old one, only in the new one, or put in other words. */
@@ -141,33 +178,12 @@ export interface CheckReport {
   damage: Damage[];
 }
 
-export interface ColdSessionsBody {
-  /** Seconds without a new message. */
-  idle?: number;
-  /** New messages that there must be. */
-  minimum?: number;
-  limit?: number;
-  concurrency?: number;
-}
-
 /** Two revisions, and the way from one to the other. */
 export interface Comparison {
   /** Null for number 0: before the first. */
   old: Revision | null;
   new: Revision;
   changes: Change[];
-}
-
-export interface ConfigureBody {
-  scope: string | Record<string, string | number>;
-  preset?: string;
-  settings?: Record<string, unknown>;
-}
-
-export interface ConsolidateBody {
-  scope: string | Record<string, string | number>;
-  /** Even if not enough observations wait. */
-  force?: boolean;
 }
 
 /** Memory for one reply: first what always stands there, then what was recalled for this message. */
@@ -191,18 +207,21 @@ export interface Context {
 }
 
 export interface ContextBody {
+  /** the conversation, such as `{"session": "s1", "user": "anna", "agent": "cook"}`. */
   scope: string | Record<string, string | number>;
   message?: string;
-  /** Who is present beside the scope's user. */
-  users?: string[];
-  /** The most it may take; the most valuable first. */
+  /** who is present beside the scope's user. With more than one user, or where neither the scope nor `users` names one, nobody's own memory is shown. */
+  users?: string | string[];
+  /** the most it may take; the most valuable first. */
   tokens?: number | null;
-  /** The most that is recalled for the message. */
+  /** the most that is recalled for the message. */
   limit?: number | null;
+  /** "auto" looks up what the message calls for, "off" leaves that to the agent's own tool. */
   recall?: "auto" | "off";
+  /** how what is looked up is ranked, as in `recall`; "thorough" is slower and finds more. */
   recipe?: "default" | "thorough" | "lexical" | "dense" | "rrf" | "associative" | "documents" | number;
   format?: "xml" | "markdown" | "json" | "messages";
-  /** Name the messages each memory rests on. */
+  /** name the messages each memory rests on. */
   sources?: boolean;
   now?: string | number | null;
 }
@@ -221,24 +240,23 @@ export interface Correction {
   changed: string[];
 }
 
-export interface CorrectionBody {
+export interface CorrectionsAddBody {
   scope: string | Record<string, string | number>;
-  /** Of a memory or a message in this scope. */
+  /** of a memory or a message in this scope. */
   id: string;
-  /** Worth keeping, not worth keeping, or the kind of thing it is. */
+  /** `keep`, `drop`, or a kind: `instruction`, `preference`, `fact`, `plan`, `decision` or `change`. */
   verdict: "keep" | "drop" | "instruction" | "preference" | "fact" | "plan" | "decision" | "change";
-  /** The part that is meant, word for word; without it, what says something. */
+  /** the part of the message that is meant, word for word. Without it, what says something. */
   sentence?: string;
 }
 
-/** Corrections, the latest first. */
-export interface Corrections {
+/** Return the corrections that are kept in a scope, latest first. Those of a user's messages are the user's. */
+export interface CorrectionsListReply {
   corrections: Correction[];
 }
 
-/** How many there were. */
-export interface Counted {
-  count: number;
+export interface CorrectionsRemoveBody {
+  scope: string | Record<string, string | number>;
 }
 
 /** A part of a store that is not as it was written. It repeats no words. */
@@ -263,7 +281,7 @@ export interface Delivery {
   error: string;
 }
 
-/** A part of the log. */
+/** A part of a longer list. */
 export interface DeliveryPage {
   items: Delivery[];
   /** Pass it as `after` to read on; empty if there is no more. */
@@ -291,43 +309,13 @@ export interface Entity {
 
 export interface ExpireBody {
   scope: string | Record<string, string | number>;
-  ids: string[];
-  /** Until when they hold; null for ever. */
+  ids: string | string[];
   at: string | number | null;
 }
 
-export interface ExtractBody {
-  scope?: string | Record<string, string | number> | null;
-  text?: string | null;
-  messages?: Array<string | {
-    content: string | unknown[];
-    role?: string;
-    speaker?: string;
-    id?: string;
-    session?: string;
-    time?: string | number;
-    caption?: string;
-    metadata?: Record<string, unknown>;
-  }> | null;
-}
-
-export interface ExtractGraphBody {
-  scope: string | Record<string, string | number>;
-  /** At most so many passages. */
-  limit?: number | null;
-  /** False: only what metadata says is taken in. */
-  ask?: boolean;
-}
-
-export interface FilesBody {
-  /** The one scope that is named, where a user's means everything within. */
-  exact?: boolean;
-  /** At most so many. */
-  limit?: number | null;
-  /** The `next` of the page before. */
-  after?: string;
-  scope: string | Record<string, string | number>;
-  paths: string[];
+/** Set until when atoms hold, in place and without a new version; None means for ever. */
+export interface ExpireReply {
+  receipts: Receipt[];
 }
 
 export interface FlushBody {
@@ -341,21 +329,19 @@ export interface Flushed {
 }
 
 export interface ForgetBody {
-  scope?: string | Record<string, string | number> | Array<string | Record<string, string | number>> | null;
-  scopes?: string | Record<string, string | number> | Array<string | Record<string, string | number>> | null;
-  /** The one scope that is named, where a user's means everything within. */
-  exact?: boolean;
-  ids?: string[];
-  /** What they said and what is noted about them. */
+  scope: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
+  /** in a user's scope `@SCOPE#ID` names one of several with the same id. */
+  ids?: string | string[];
+  /** what they said and what is noted about them. `mentions` also takes what others said of them. */
   person?: string;
-  /** All that the scopes hold. */
-  everything?: boolean;
-  /** With `person`: what others said of them too. */
   mentions?: boolean;
-  /** Leave no tombstones, so that the same text may be stored again. */
+  everything?: boolean;
+  /** leave no tombstones, so that the same text may be stored again. */
   may_return?: boolean;
-  /** Search every table, file, index and cache for what should be gone. */
+  /** search every table, file, index and cache for what should be gone. */
   verify?: boolean;
+  /** the one scope that is named, where a user's would mean everything within. */
+  exact?: boolean;
 }
 
 /** What was removed, and whether a search of everything still finds a trace of it. */
@@ -389,7 +375,6 @@ export interface ForgetReport {
 
 export interface FormBody {
   scope: string | Record<string, string | number>;
-  /** Even if not enough was said. */
   force?: boolean;
 }
 
@@ -411,6 +396,23 @@ export interface FormReport {
   consolidated: string[];
   /** Faults. What they hit is still due, or was formed without the LLM if they say so. */
   failed: string[];
+}
+
+export interface GetManyBody {
+  scope: string | Record<string, string | number>;
+  ids: string | string[];
+  exact?: boolean;
+}
+
+/** Return those of several messages and atoms that are there, in the order of their ids; closed ones too. */
+export interface GetManyReply {
+  items: Array<Message | Atom>;
+}
+
+export interface GraphExtractBody {
+  scope: string | Record<string, string | number>;
+  limit?: number | null;
+  ask?: boolean;
 }
 
 /** What extracting entities and triples with a language model did. */
@@ -437,6 +439,11 @@ export interface GraphSize {
   triples: number;
 }
 
+/** Return all versions of an atom, oldest first. */
+export interface HistoryReply {
+  versions: Atom[];
+}
+
 /** What was found, best first, and hints such as a near scope that holds something. */
 export interface Hits {
   hits: Array<AtomHit | MessageHit>;
@@ -446,13 +453,6 @@ export interface Hits {
 export interface Identity {
   /** HMAC-SHA256 of the nonce with the owner's token, in hex. */
   proof: string;
-}
-
-export interface IdsBody {
-  /** The one scope that is named, where a user's means everything within. */
-  exact?: boolean;
-  scope: string | Record<string, string | number>;
-  ids: string[];
 }
 
 /** What an import brought in. */
@@ -468,22 +468,12 @@ export interface ImportReport {
   conflicts: number;
 }
 
-export interface IncognitoBody {
-  scope: string | Record<string, string | number>;
-  on?: boolean;
-}
-
-/** A part of a longer list; pass `next` as `after` to read on. Empty `next` means there is no more. */
+/** A part of a longer list. */
 export interface ItemPage {
-  items: Array<Atom | Message>;
+  items: Array<Message | Atom>;
+  /** Pass it as `after` to read on; empty if there is no more. */
   next: string;
   notes: string[];
-}
-
-/** Memories, a page of them. */
-export interface Items {
-  items: Atom[];
-  next: string;
 }
 
 /** One piece of work behind the replies. */
@@ -519,7 +509,7 @@ export interface JobBody {
   model?: string | null;
 }
 
-/** A part of the jobs within reach. */
+/** A part of a longer list. */
 export interface JobPage {
   items: Job[];
   /** Pass it as `after` to read on; empty if there is no more. */
@@ -552,7 +542,7 @@ export interface KeyBody {
   expires?: string;
 }
 
-/** All keys that can do no more than the one that asks. */
+/** All there are. */
 export interface KeyList {
   items: Key[];
 }
@@ -575,44 +565,19 @@ export interface LlmReport {
   cost: number;
 }
 
-export interface LookupBody {
-  /** The one scope that is named, where a user's means everything within. */
-  exact?: boolean;
+export interface LookUpBody {
   scope: string | Record<string, string | number>;
-  query?: string | null;
-  /** Several; a memory counts by the one it answers best. */
-  queries?: string[] | null;
-  users?: string[];
-  memory_types?: Array<"session" | "user" | "collective">;
+  /** one question or several; a memory counts by the one that it answers best. */
+  query: string | string[];
+  /** who is present, as in `context`. */
+  users?: string | string[];
+  /** some of "session", "user" and "collective"; all of them if none is named. */
+  memory_types?: "session" | "user" | "collective" | Array<"session" | "user" | "collective">;
   limit?: number;
+  /** as in `recall`; one that reranks, such as "thorough", does so once for each question. */
   recipe?: "default" | "thorough" | "lexical" | "dense" | "rrf" | "associative" | "documents" | number;
-}
-
-export interface MemoriesBody {
-  scope: string | Record<string, string | number>;
-  items: Array<string | {
-    text: string;
-    kind?: "fact" | "observation";
-    id?: string;
-    label?: string;
-    files?: string[];
-    pages?: string[];
-    people?: string[];
-    /** Ids of the messages it rests on. */
-    source?: string[];
-    time?: string | number | null;
-    valid_from?: string | number | null;
-    valid_to?: string | number | null;
-    pinned?: boolean;
-    metadata?: Record<string, unknown> | null;
-    /** A vector, or several that lead to it. */
-    vector?: number[] | number[][] | null;
-  }>;
-  source_scopes?: Array<string | Record<string, string | number>>;
-  /** Keep them even if they were forgotten before. */
-  again?: boolean;
-  /** An id that is there already names the new version from now on. */
-  replace?: boolean;
+  /** what the context of this scope shows, where a user's would mean everything within. */
+  exact?: boolean;
 }
 
 /** A passage that has the name asked about. */
@@ -673,20 +638,6 @@ export interface MessageHit {
   source: string[];
 }
 
-export interface MessagesBody {
-  scope: string | Record<string, string | number>;
-  messages: Array<string | {
-    content: string | unknown[];
-    role?: string;
-    speaker?: string;
-    id?: string;
-    session?: string;
-    time?: string | number;
-    caption?: string;
-    metadata?: Record<string, unknown>;
-  }>;
-}
-
 /** One call of an LLM, without what was asked and what was answered. */
 export interface ModelCall {
   operation: string;
@@ -702,6 +653,14 @@ export interface ModelCall {
   cost: number;
   /** The kind of failure, with the status that a server gave; empty if it answered. */
   error: string;
+}
+
+/** A part of a longer list. */
+export interface ModelCallPage {
+  items: ModelCall[];
+  /** Pass it as `after` to read on; empty if there is no more. */
+  next: string;
+  notes: string[];
 }
 
 /** A part of the graph of one scope. */
@@ -739,6 +698,34 @@ export interface NewWebhook {
   secret: string;
 }
 
+export interface ObserveBody {
+  scope: string | Record<string, string | number>;
+  messages: string | {
+    content: string | unknown[];
+    role?: string;
+    speaker?: string;
+    id?: string;
+    session?: string;
+    time?: string | number | null;
+    caption?: string;
+    metadata?: Record<string, unknown>;
+  } | Array<string | {
+    content: string | unknown[];
+    role?: string;
+    speaker?: string;
+    id?: string;
+    session?: string;
+    time?: string | number | null;
+    caption?: string;
+    metadata?: Record<string, unknown>;
+  }>;
+}
+
+/** Append messages to the log, word for word; all of them or, on an error, none. */
+export interface ObserveReply {
+  receipts: Receipt[];
+}
+
 /** A message that nothing new would be learned from, and why. */
 export interface PassedOver {
   id: string;
@@ -753,15 +740,40 @@ export interface PinBody {
   pinned?: boolean;
 }
 
-export interface PresetBody {
-  /** A preset that a new one starts from. */
-  like?: string;
-  settings?: Record<string, unknown>;
+/** The atoms that would be learned from messages, and the messages that were passed over. */
+export interface Preview {
+  items: Atom[];
+  next: string;
+  notes: string[];
+  /** Ids of those atoms that are less than sure; with `review` set to `uncertain` they would wait. */
+  doubtful: string[];
+  passed_over: PassedOver[];
+  /** By id of an atom: the sentence whose correction by hand decided about it. */
+  corrected: Record<string, string>;
 }
 
-/** The kinds of streams there are, and the settings each starts with. */
-export interface PresetsReply {
-  presets: Record<string, Settings>;
+export interface PreviewBody {
+  scope: string | Record<string, string | number>;
+  /** without any, those of the conversation that are still to be formed. */
+  messages?: string | {
+    content: string | unknown[];
+    role?: string;
+    speaker?: string;
+    id?: string;
+    session?: string;
+    time?: string | number | null;
+    caption?: string;
+    metadata?: Record<string, unknown>;
+  } | Array<string | {
+    content: string | unknown[];
+    role?: string;
+    speaker?: string;
+    id?: string;
+    session?: string;
+    time?: string | number | null;
+    caption?: string;
+    metadata?: Record<string, unknown>;
+  }> | null;
 }
 
 /** What is wrong, and what to do (RFC 9457). */
@@ -779,18 +791,6 @@ export interface Problem {
   request_id?: string;
 }
 
-/** What would be learned, and what hindered it. Nothing was kept. */
-export interface Proposals {
-  memories: Atom[];
-  /** Ids of those that are less than sure. */
-  doubtful: string[];
-  /** Messages that nothing new would be learned from. */
-  passed_over: PassedOver[];
-  /** By id: the sentence whose correction by hand decided about it. */
-  corrected: Record<string, string>;
-  notes: string[];
-}
-
 /** One signal that spoke for a hit, and its share of the score. */
 export interface Reason {
   name: string;
@@ -799,36 +799,35 @@ export interface Reason {
 }
 
 export interface RecallBody {
-  scope?: string | Record<string, string | number> | Array<string | Record<string, string | number>> | null;
-  scopes?: string | Record<string, string | number> | Array<string | Record<string, string | number>> | null;
-  /** The one scope that is named, where a user's means everything within. */
-  exact?: boolean;
+  /** one scope or a list of them; nothing outside them is read. One that names a user means everything within: their sessions, and what agents keep about them. Any other means itself alone, unless `/*` follows, as in `agent=cook/*`. */
+  scope: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
   query: string;
-  /** At most so many hits; 10 if neither this nor `tokens` is given. */
+  /** at most so many hits; 10 if neither this nor `tokens` is given. */
   limit?: number | null;
-  /** At most so many tokens of text, the best hits first. */
+  /** at most so many tokens of text, the best hits first. */
   tokens?: number | null;
-  kinds?: Array<"message" | "fact" | "observation">;
-  labels?: string[];
+  kinds?: "message" | "fact" | "observation" | Array<"message" | "fact" | "observation">;
+  labels?: string | string[];
   since?: string | number | null;
   until?: string | number | null;
-  files?: string[];
-  people?: string[];
-  sessions?: string[];
-  speakers?: string[];
-  /** Conditions on metadata; `AND`, `OR` and `NOT` join others. */
+  files?: string | string[];
+  people?: string | string[];
+  sessions?: string | string[];
+  speakers?: string | string[];
+  /** conditions on metadata, such as `{"team": "red", "size": {"gte": 3}}`; `AND`, `OR` and `NOT` join others. They apply before ranking. */
   where?: Record<string, unknown> | null;
-  /** What was true then. */
+  /** what was true then. `known_at`: what the store knew then. */
   as_of?: string | number | null;
-  /** What the store knew then. */
   known_at?: string | number | null;
-  /** The moment the question is asked, for words such as yesterday. */
+  /** the moment the question is asked, for words such as "yesterday". */
   now?: string | number | null;
+  /** how signals are weighed; see docs/recall.md. A number is `thorough` within so many milliseconds. */
   recipe?: "default" | "thorough" | "lexical" | "dense" | "rrf" | "associative" | "documents" | number;
-  /** The query's vector, made with the store's model. */
   vector?: number[] | null;
-  /** Also what no longer holds. */
+  /** also what no longer holds, because its `valid_to` is over. */
   expired?: boolean;
+  /** the one scope that is named, where a user's would mean everything within. */
+  exact?: boolean;
 }
 
 /** What a write did with one item. */
@@ -840,16 +839,6 @@ export interface Receipt {
   closed: string;
 }
 
-/** What a write did, item by item. */
-export interface Receipts {
-  receipts: Receipt[];
-}
-
-export interface ReembedBody {
-  /** Another model; without one only missing vectors are made. */
-  model?: string | null;
-}
-
 /** What passages say of two names, by their keys: a language model, or metadata, gave it. */
 export interface Relation {
   subject: string;
@@ -859,20 +848,35 @@ export interface Relation {
   passages: number;
 }
 
-/** That it counts no more. */
-export interface Removed {
-  removed: string;
+export interface RememberManyBody {
+  scope: string | Record<string, string | number>;
+  items: Array<string | {
+    text: string;
+    /** an id of your own. Atoms with an id are told apart by it, the others by what they say. */
+    id?: string;
+    /** its vector, if you have made it with the store's model already; or a matrix, whose rows all lead to it, such as one for each of its fields. */
+    vector?: number[] | number[][] | null;
+    kind?: "fact" | "observation";
+    label?: string;
+    files?: string | string[];
+    pages?: string | string[];
+    people?: string | string[];
+    /** ids of the messages it rests on. If one of them is forgotten, the atom is forgotten too. One in another scope is written `@SCOPE#ID`, and is taken only if `source_scopes` names that scope. */
+    source?: string | string[];
+    time?: string | number | null;
+    valid_from?: string | number | null;
+    valid_to?: string | number | null;
+    pinned?: boolean;
+    metadata?: Record<string, unknown> | null;
+  }>;
+  source_scopes?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
+  again?: boolean;
+  replace?: boolean;
 }
 
-export interface RetentionBody {
-  /** The one scope that is named, where a user's means everything within. */
-  exact?: boolean;
-  scope: string | Record<string, string | number>;
-  max_age_days?: number | null;
-  max_idle_days?: number | null;
-  keep_best?: number | null;
-  /** Only say what would be archived. */
-  dry_run?: boolean;
+/** Keep many at once, each a text or a dict of what `remember` takes; all of them or, on an error, none. */
+export interface RememberManyReply {
+  receipts: Receipt[];
 }
 
 /** Which memories a clean-up archived, or would archive, and why. */
@@ -885,22 +889,24 @@ export interface RetentionReport {
 
 export interface RetractBody {
   scope: string | Record<string, string | number>;
-  ids: string[];
-  /** False: restore them. */
+  ids: string | string[];
   retracted?: boolean;
 }
 
-export interface ReviewBody {
-  /** The one scope that is named, where a user's means everything within. */
-  exact?: boolean;
-  scope: string | Record<string, string | number>;
-  ids: string[];
-  /** False: they wait again. */
-  keep?: boolean;
+/** Take messages back that somebody edited, deleted or had answered anew; with `retracted=False` restore them. */
+export interface RetractReply {
+  receipts: Receipt[];
 }
 
-/** What became of them, in the order given. */
-export interface Reviewed {
+export interface ReviewBody {
+  scope: string | Record<string, string | number>;
+  ids: string | string[];
+  keep?: boolean;
+  exact?: boolean;
+}
+
+/** Keep new memories that wait for review: from then on they are recalled, and close what they were to close. */
+export interface ReviewReply {
   receipts: Receipt[];
 }
 
@@ -918,36 +924,15 @@ export interface Revision {
   current: boolean;
 }
 
-/** The new revision; null if there was nothing to do. */
-export interface RevisionReply {
-  revision: Revision | null;
-}
-
-/** Every revision of a stream's summary, oldest first. */
-export interface RevisionsReply {
-  revisions: Revision[];
-  next: string;
-}
-
 export interface RotationBody {
   /** How long the old secret still counts. */
   overlap?: string;
 }
 
-/** Whose memory a request is about, and nothing more. */
-export interface ScopeBody {
-  scope: string | Record<string, string | number>;
-}
-
-/** One scope or several, under either name. */
-export interface ScopesBody {
-  scope?: string | Record<string, string | number> | Array<string | Record<string, string | number>> | null;
-  scopes?: string | Record<string, string | number> | Array<string | Record<string, string | number>> | null;
-}
-
-/** Scopes, as text. */
+/** Return all scopes that hold something, or those of them that have these keys with these values. */
 export interface ScopesReply {
   scopes: string[];
+  /** Pass it as `after`; empty if there is no more. */
   next: string;
 }
 
@@ -1069,39 +1054,96 @@ export interface Stream {
   updated: string | null;
 }
 
-/** Streams: settings, summary, what waits. */
-export interface StreamsReply {
+export interface StreamsApplyRetentionBody {
+  scope: string | Record<string, string | number>;
+  max_age_days?: number | null;
+  max_idle_days?: number | null;
+  keep_best?: number | null;
+  dry_run?: boolean;
+  exact?: boolean;
+}
+
+export interface StreamsConfigureBody {
+  scope: string | Record<string, string | number>;
+  preset?: string;
+  settings?: Record<string, unknown>;
+}
+
+/** Return the streams of all scopes, or of those that have these keys: settings, summary, what waits. */
+export interface StreamsListReply {
   streams: Stream[];
+  /** Pass it as `after`; empty if there is no more. */
   next: string;
 }
 
-export interface SummaryBody {
+/** Return the kinds of streams there are, and the settings each starts with. */
+export interface StreamsPresetsReply {
+  presets: Record<string, Settings>;
+}
+
+export interface StreamsSetIncognitoBody {
+  scope: string | Record<string, string | number>;
+  on?: boolean;
+}
+
+export interface StreamsSetPresetBody {
+  like?: string;
+  settings?: Record<string, unknown>;
+}
+
+export interface StreamsUnarchiveBody {
+  scope: string | Record<string, string | number>;
+}
+
+export interface SummariesConsolidateBody {
+  scope: string | Record<string, string | number>;
+  force?: boolean;
+}
+
+/** Write a stream's waiting observations into its summary now; without `force` only if enough wait. */
+export interface SummariesConsolidateReply {
+  revision: Revision | null;
+}
+
+export interface SummariesRestoreBody {
+  scope: string | Record<string, string | number>;
+}
+
+/** Return every revision of a stream's summary, oldest first. */
+export interface SummariesRevisionsReply {
+  revisions: Revision[];
+  /** Pass it as `after`; empty if there is no more. */
+  next: string;
+}
+
+export interface SummariesWriteBody {
   scope: string | Record<string, string | number>;
   text: string;
   author?: string;
-  /** Only if this is still the current revision. */
+  /** write only if this is still the current revision; 0 if there must be none. */
   parent?: number | null;
-  /** Ids of open observations that it says. */
-  absorbed?: string[];
-  /** The revision it was written from, if not the current one; 0 for none. */
+  /** ids of open observations and facts that it says. If one is forgotten, this revision goes too; observations wait no more to be consolidated. */
+  absorbed?: string | string[];
+  /** the revision it was written from, if that is not the current one; 0 for none. What the revisions after it had absorbed waits again. */
   base?: number | null;
 }
 
 export interface UpdateBody {
   scope: string | Record<string, string | number>;
-  text?: string;
+  text?: string | null;
+  source_scopes?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
+  vector?: number[] | number[][] | null;
   kind?: "fact" | "observation";
   label?: string;
-  files?: string[];
-  pages?: string[];
-  people?: string[];
-  source?: string[];
-  source_scopes?: Array<string | Record<string, string | number>>;
+  files?: string | string[];
+  pages?: string | string[];
+  people?: string | string[];
+  source?: string | string[];
   time?: string | number | null;
   valid_from?: string | number | null;
   valid_to?: string | number | null;
   pinned?: boolean;
-  metadata?: Record<string, unknown>;
+  metadata?: Record<string, unknown> | null;
 }
 
 /** What calls of one LLM for one operation have taken together. */
@@ -1115,11 +1157,6 @@ export interface Usage {
   seconds: number;
   /** 0 where no price is known. */
   cost: number;
-}
-
-/** All versions of a memory, oldest first. */
-export interface Versions {
-  versions: Atom[];
 }
 
 /** An address, and how far it has been told. */
@@ -1142,7 +1179,7 @@ export interface WebhookBody {
   with_text?: boolean;
 }
 
-/** All webhooks of the tenant. */
+/** All there are. */
 export interface WebhookList {
   items: Webhook[];
 }

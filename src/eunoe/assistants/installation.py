@@ -7,32 +7,309 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterator
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, Self
 
-from eunoe.assistants.catalog import Assistant, find_assistant
-from eunoe.assistants.config_file import ConfigText, read_file
-from eunoe.assistants.entries import (
-    Options,
-    find_server,
-    has_our_server,
-    with_hooks,
-    with_server,
-    with_server_of,
-    without_hooks,
-    without_server,
+from eunoe.assistants import hook
+from eunoe.assistants.settings_file import (
+    ConfigText,
+    Document,
+    Original,
+    Originals,
+    fingerprint,
+    read_file,
+    read_toml,
+    table_text,
+    with_block,
+    with_table,
+    without_table,
 )
-from eunoe.assistants.originals import Original, Originals, fingerprint
 from eunoe.assistants.store_file import store_file
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.files import write_file
+from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
 from eunoe.net.local_server import default_scope
 
-__all__ = ["Change", "Options", "Plan", "carry_out", "install", "make_options", "uninstall"]
+Format = Literal["json", "toml"]
+_PLATFORMS: Final = {"win32": "windows", "darwin": "macos"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """The hooks of an assistant: their file, and its own name for each event."""
+
+    paths: Mapping[str, list[str]]
+    events: Mapping[str, str]
+    nested: bool = False
+    """Whether an event has groups of commands rather than commands."""
+    timeout: int = 0
+    """In the unit of the assistant; 0 where its file has none."""
+    start_with: Mapping[str, Any] = field(default_factory=dict)
+    """What a new file has beside the hooks."""
+
+    @property
+    def path(self) -> Path:
+        return _find_path(self.paths)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assistant:
+    """One assistant: the file that lists its MCP servers, and its hooks if it has any."""
+
+    name: str
+    title: str
+    key: tuple[str, ...]
+    paths: Mapping[str, list[str]]
+    restart: str
+    format: Format = "json"
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    hooks: Hooks | None = None
+
+    @property
+    def path(self) -> Path:
+        return _find_path(self.paths)
+
+    @classmethod
+    def from_table(cls, name: str, table: dict[str, Any]) -> Self:
+        hooks = table.pop("hooks", None)
+        return cls(
+            name=name,
+            key=tuple(table.pop("key")),
+            paths=_pop_paths(table),
+            hooks=Hooks(paths=_pop_paths(hooks), **hooks) if hooks else None,
+            **table,
+        )
+
+
+@cache
+def load_assistants() -> Mapping[str, Assistant]:
+    """All assistants, by their names."""
+    tables = tomllib.loads((files(__package__) / "catalog.toml").read_text(encoding="utf-8"))
+    return {name: Assistant.from_table(name, table) for name, table in tables.items()}
+
+
+def find_assistant(name: str) -> Assistant:
+    """The assistant of a name, however it is spelled.
+
+    >>> find_assistant("VS Code").name
+    'vscode'
+    """
+    if not isinstance(name, str):
+        raise InputError(f"the name of an assistant is a text, not {show(name)}")
+    wanted = _plain(name)
+    for assistant in load_assistants().values():
+        if wanted in (_plain(assistant.name), _plain(assistant.title)):
+            return assistant
+    raise NotFoundError(f"no assistant {show(name)}: there are {', '.join(load_assistants())}")
+
+
+def _plain(name: str) -> str:
+    return "".join(name.lower().split()).replace("-", "").replace("_", "")
+
+
+def _pop_paths(table: dict[str, Any]) -> dict[str, list[str]]:
+    return {platform: table.pop(platform) for platform in ("linux", "macos", "windows") if platform in table}
+
+
+def _find_path(paths: Mapping[str, list[str]]) -> Path:
+    """The path on this platform; one that is the same everywhere stands under `linux` alone."""
+    return _first_path(paths.get(_PLATFORMS.get(sys.platform, "linux")) or paths["linux"])
+
+
+def _first_path(candidates: Iterable[str]) -> Path:
+    for candidate in candidates:
+        root, _, rest = candidate.partition("/")
+        if root == "~":
+            return Path.home() / rest
+        if folder := os.environ.get(root.removeprefix("$")):
+            return Path(folder) / rest
+    raise NotFoundError(f"cannot tell where {candidates} lies: the variables in it are not set")
+
+
+SERVER_NAME: Final = "eunoe"
+_HOOK_MARK: Final = "assistants/hook.py"
+_SAFE_PATH: Final = "-P"
+"""Python must not look for modules in the folder where the assistant works."""
+_ARGUMENTS: Final = [_SAFE_PATH, "-m", "eunoe", "mcp"]
+"""How the arguments of every entry that Eunoe writes begin."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What is installed: for which store and scope, with hooks or without."""
+
+    store: Path
+    scope: str
+    hooks: bool = False
+    arguments: tuple[str, ...] = ()
+    """More arguments of `eunoe mcp`."""
+    python: str = field(default=sys.executable)
+
+    def server(self, assistant: Assistant) -> dict[str, Any]:
+        """The entry of the MCP server."""
+        arguments = [*_ARGUMENTS, "--store", str(self.store), "--scope", self.scope]
+        return {**assistant.extra, "command": self.python, "args": [*arguments, *self.arguments]}
+
+    def hook_command(self, assistant: Assistant, event: str) -> str:
+        """The command line of a hook: a file that needs nothing but the standard library, so that it starts at once."""
+        words = [self.python, _SAFE_PATH, str(Path(hook.__file__).resolve()), event, "--assistant", assistant.name]
+        words += ["--store", str(self.store), "--scope", self.scope]
+        return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
+
+
+def find_server(text: str, assistant: Assistant) -> dict[str, Any] | None:
+    """Our entry among the servers of a settings file."""
+    data: Any = read_toml(text) if assistant.format == "toml" else Document(text).data
+    for key in (*assistant.key, SERVER_NAME):
+        data = data.get(key) if isinstance(data, Mapping) else None
+    return data if isinstance(data, dict) else None
+
+
+def has_our_server(text: str, assistant: Assistant) -> bool:
+    """Whether the entry in a settings file is one that Eunoe wrote; people write entries of that name too."""
+    arguments = (find_server(text, assistant) or {}).get("args")
+    return isinstance(arguments, list) and arguments[: len(_ARGUMENTS)] == _ARGUMENTS
+
+
+def with_server(text: str, assistant: Assistant, entry: Mapping[str, Any]) -> str:
+    path = (*assistant.key, SERVER_NAME)
+    if assistant.format == "toml":
+        return _checked_toml(text, with_table(text, path, entry), path, entry)
+    new = Document(text).with_value(path, entry)
+    return _checked(new, _with_data(Document(text).data, path, entry))
+
+
+def without_server(text: str, assistant: Assistant) -> str:
+    if find_server(text, assistant) is None:
+        return text
+    path = (*assistant.key, SERVER_NAME)
+    if assistant.format == "toml":
+        return _checked_toml(text, without_table(text, path), path, None)
+    return _checked(Document(text).without(path), _with_data(Document(text).data, path, None))
+
+
+def with_server_of(text: str, assistant: Assistant, earlier: str) -> str:
+    """The text with the entry of an earlier text in the place of its own, letter for letter; without one if that has
+    none."""
+    path = (*assistant.key, SERVER_NAME)
+    if assistant.format == "toml":
+        block = table_text(earlier, path)
+        if not block:
+            return without_server(text, assistant)
+        return _checked_toml(text, with_block(text, path, block), path, find_server(earlier, assistant))
+    old, new = Document(earlier).find(path), Document(text).find(path)
+    if old is None or new is None:
+        return without_server(text, assistant)
+    changed = text[: new.start] + earlier[old.start : old.end] + text[new.end :]
+    return _checked(changed, _with_data(Document(text).data, path, old.data))
+
+
+def find_hooks(text: str, assistant: Assistant) -> dict[str, str]:
+    """Our hooks in a settings file: the command of each event."""
+    assert assistant.hooks
+    found = {}
+    for event, name in assistant.hooks.events.items():
+        for item in _items(Document(text), name):
+            if command := _our_command(item):
+                found[event] = command
+    return found
+
+
+def with_hooks(text: str, assistant: Assistant, options: Options) -> str:
+    """The text with our hooks; those that others put there stay."""
+    assert assistant.hooks
+    text = without_hooks(text, assistant)
+    if not text.strip():
+        for key, value in assistant.hooks.start_with.items():
+            text = Document(text).with_value((key,), value)
+    for event, name in assistant.hooks.events.items():
+        before = Document(text).data
+        item = _hook_item(assistant, options.hook_command(assistant, event))
+        text = Document(text).with_item(("hooks", name), item)
+        _checked(text, _with_data(before, ("hooks", name), [*_items_of(before, name), item]))
+    return text
+
+
+def without_hooks(text: str, assistant: Assistant) -> str:
+    assert assistant.hooks
+    for name in assistant.hooks.events.values():
+        items = _items(Document(text), name)
+        for place in reversed(range(len(items))):
+            if _our_command(items[place]):
+                text = Document(text).without(("hooks", name), place)
+        expected = [item for item in items if not _our_command(item)]
+        if len(expected) < len(items) and _items(Document(text), name) != expected:
+            raise InputError(f"cannot take the hooks out of hooks.{name}")
+        if items and not expected:
+            text = Document(text).without(("hooks", name))
+    return text
+
+
+def _hook_item(assistant: Assistant, command: str) -> dict[str, Any]:
+    assert assistant.hooks
+    if not assistant.hooks.nested:
+        return {"command": command}
+    return {"hooks": [{"type": "command", "command": command, "timeout": assistant.hooks.timeout}]}
+
+
+def _items(document: Document, name: str) -> list[Any]:
+    return _items_of(document.data, name)
+
+
+def _items_of(data: Any, name: str) -> list[Any]:
+    hooks = data.get("hooks") if isinstance(data, dict) else None
+    items = hooks.get(name) if isinstance(hooks, dict) else None
+    return items if isinstance(items, list) else []
+
+
+def _our_command(item: Any) -> str:
+    """The command of an item if it is one of our hooks. An item that has other commands too belongs to somebody."""
+    commands = item.get("hooks", [item]) if isinstance(item, dict) else []
+    if not isinstance(commands, list) or len(commands) != 1 or not isinstance(commands[0], dict):
+        return ""
+    command = commands[0].get("command")
+    return command if isinstance(command, str) and _HOOK_MARK in command.replace("\\", "/") else ""
+
+
+def _with_data(data: Any, path: tuple[str, ...], value: object) -> Any:
+    """The data with a value at a path; None takes it out."""
+    first, *rest = path
+    data = dict(data)
+    if rest:
+        data[first] = _with_data(data.get(first, {}), tuple(rest), value)
+    elif value is None:
+        data.pop(first, None)
+    else:
+        data[first] = value
+    return data
+
+
+def _checked(text: str, expected: Any) -> str:
+    """A text that says what it should; nothing else is ever written."""
+    if Document(text).data != expected:
+        raise InputError("the entry cannot be put there without changing something else")
+    return text
+
+
+def _checked_toml(old: str, new: str, path: tuple[str, ...], value: object) -> str:
+    expected = _with_data(read_toml(old), path, value)
+    known = read_toml(new)
+    if value is None and not expected.get(path[0]):  # a table of tables is there only with them
+        expected.pop(path[0], None)
+    if repr(known) != repr(expected):
+        raise InputError(f"{'.'.join(path)} is written in a way that cannot be changed safely: take it out by hand")
+    return new
+
 
 Edit = Callable[[str], str]
 Say = Callable[[str], object]

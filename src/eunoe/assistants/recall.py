@@ -55,7 +55,7 @@ def main(store: str) -> None:
 
 def is_worth_waiting(store: str, event: dict[str, Any]) -> bool:
     """Not if the first prompt was quicker, nor if many wait already: sessions may start by the hundred."""
-    from eunoe.assistants.capture import session_path  # only now there is time to import it
+    from eunoe.assistants.intake import session_path  # only now there is time to import it
 
     folder = Path(hook_folder(store))
     waiting = [path for path in folder.glob("late-*") if path.stat().st_mtime > event["time"] - _PATIENCE_SECONDS]

@@ -5,11 +5,10 @@ from typing import Annotated
 import typer
 
 import eunoe
-from eunoe.cli import inputs
+from eunoe.cli import display, inputs
 from eunoe.cli.command import Call, MisuseError, Reply, command
-from eunoe.cli.display import output
-from eunoe.cli.display.output import quantity
-from eunoe.cli.options import ExactOption, argument
+from eunoe.cli.display import quantity
+from eunoe.cli.inputs import ExactOption, argument
 from eunoe.errors import InputError
 from eunoe.model.json import json_value
 
@@ -21,7 +20,7 @@ def backup(call: Call, file: Annotated[str, argument("FILE", "A new file, or an 
     The copy is read once more before it takes the place of an earlier backup.
     """
     memory = call.open()
-    with output.progress("copying") as advance:
+    with display.progress("copying") as advance:
         report = memory.admin.backup(file, progress=advance)
     return Reply(report, f"{_content(report)} written to {file}")
 
@@ -36,7 +35,7 @@ def restore(
 
     Nobody may have the store open. It is kept beside the new one, under a name with the date.
     """
-    with output.progress("copying") as advance:
+    with display.progress("copying") as advance:
         report = eunoe.restore(file, call.options.store, keep=not discard, progress=advance)
     kept = [f"the store before is kept as {report.kept}"] if report.kept else []
     return Reply(report, f"{_content(report)} restored to {report.path}", notes=kept)
@@ -66,11 +65,11 @@ def export(
     chosen = [*memory.scopes()] if all else [*(scopes or ())]
     if not chosen:
         raise InputError("the store is empty: there is nothing to export")
-    with output.progress("exporting") as advance:
-        target = output.utf8_output() if file == "-" else file
+    with display.progress("exporting") as advance:
+        target = display.utf8_output() if file == "-" else file
         count = memory.admin.export(chosen, target, progress=advance, skip_damaged=skip_damaged, exact=exact or all)
     if file == "-":
-        output.say(f"{quantity(count, 'line')} written")
+        display.say(f"{quantity(count, 'line')} written")
         return None
     return Reply({"file": file, "lines": count}, f"{quantity(count, 'line')} written to {file}")
 
@@ -84,7 +83,7 @@ def import_(call: Call, file: Annotated[str, argument("FILE", "An export, or - f
     with inputs.open_text(file) as source:
         lines = inputs.export_lines(file, source)
         memory = call.open(create=True)
-        with output.progress("importing") as advance:
+        with display.progress("importing") as advance:
             report = memory.admin.import_(lines, progress=advance)
     counts = {
         "stored": report.stored,
@@ -109,7 +108,7 @@ def reembed(
     Stopped halfway, it goes on where it was.
     """
     memory = call.open(embedder="auto")
-    with output.progress("embedding") as advance:
+    with display.progress("embedding") as advance:
         count = memory.admin.reembed(model or call.options.embedder, progress=advance)
     name = memory.status().embedder
     return Reply({"made": count, "embedder": name}, f"{quantity(count, 'vector')} made; the store's model is {name}")
@@ -129,7 +128,7 @@ def check(call: Call) -> Reply:
     Exits with 1 if anything is.
     """
     memory = call.open()
-    with output.progress("checking") as advance:
+    with display.progress("checking") as advance:
         report = memory.admin.check(progress=advance)
     read = f"{quantity(report.rows, 'row')} read"
     lines = [str(damage) for damage in report.damage] or ["everything is as it was written"]

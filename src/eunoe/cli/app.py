@@ -26,17 +26,13 @@ from eunoe.cli.command import (
     StoreOption,
     command,
 )
-from eunoe.cli.correct import correct, corrections
-from eunoe.cli.display.output import one_line, shorten
-from eunoe.cli.doctor import doctor
+from eunoe.cli.display import one_line, shorten
 from eunoe.cli.forming import archive, consolidate, context, form, incognito, unarchive
-from eunoe.cli.hook import hook
+from eunoe.cli.groups import correct, corrections
 from eunoe.cli.import_chats import import_chats
-from eunoe.cli.mcp import mcp
 from eunoe.cli.read import files, get, graph, history, list_, recall, scopes, status
-from eunoe.cli.serve import serve
+from eunoe.cli.serve import doctor, hook, mcp, serve, worker
 from eunoe.cli.wiki import wiki
-from eunoe.cli.worker import worker
 from eunoe.cli.write import forget, observe, pin, remember, update
 from eunoe.errors import EunoeError
 
@@ -64,9 +60,11 @@ _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
         form,
         consolidate,
         worker,
-        Group("streams", "Show and change how each memory is formed.", "eunoe streams user=anna"),
-        Group("review", "Look at new memories before they are used.", "eunoe review user=anna"),
-        Group("summaries", "Compare the revisions of a summary, go back to one.", "eunoe summaries user=anna"),
+        Group("streams", "Show and change how each memory is formed.", "eunoe streams user=anna", "groups"),
+        Group("review", "Look at new memories before they are used.", "eunoe review user=anna", "groups"),
+        Group(
+            "summaries", "Compare the revisions of a summary, go back to one.", "eunoe summaries user=anna", "groups"
+        ),
     ),
     "Move and repair": (
         backup,
@@ -74,7 +72,7 @@ _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
         export,
         import_,
         import_chats,
-        Group("migrate", "Move in from another memory.", "eunoe migrate hipporag outputs --project shop"),
+        Group("migrate", "Move in from another memory.", "eunoe migrate hipporag outputs --project shop", "migrate"),
         reembed,
         reindex,
         check,
@@ -85,7 +83,10 @@ _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
         hook,
         doctor,
         Group(
-            "key", "Make and revoke keys for a server, see who changed what.", "eunoe key create laptop --tenant acme"
+            "key",
+            "Make and revoke keys for a server, see who changed what.",
+            "eunoe key create laptop --tenant acme",
+            "key",
         ),
     ),
     "More": (
@@ -95,9 +96,10 @@ _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
             "discussion",
             "Make, show and move the memory of long chats.",
             "eunoe discussion update trip --messages chat.json",
+            "discussion",
         ),
-        Group("workflow", "Check and run workflows.", "eunoe workflow run main.json --discussion trip"),
-        Group("ticket", "Work tickets off with a coding worker.", "eunoe ticket run login.md --project shop"),
+        Group("workflow", "Check and run workflows.", "eunoe workflow run main.json --discussion trip", "workflow"),
+        Group("ticket", "Work tickets off with a coding worker.", "eunoe ticket run login.md --project shop", "ticket"),
     ),
 }
 """All commands, by the panel of `--help` in which they stand."""

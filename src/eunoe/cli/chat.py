@@ -14,13 +14,11 @@ from typing import Annotated, Final
 import typer
 
 import eunoe
+from eunoe.cli import display
 from eunoe.cli.command import Call, MisuseError, command
-from eunoe.cli.display import output
-from eunoe.cli.display.output import escape_controls, one_line, quantity, shorten
-from eunoe.cli.display.views import who
+from eunoe.cli.display import escape_controls, one_line, quantity, shorten, who
 from eunoe.cli.forming import failure_lines, form_summary, learned_atoms
-from eunoe.cli.options import argument
-from eunoe.cli.read import all_items
+from eunoe.cli.inputs import argument
 from eunoe.errors import EunoeError, LlmError
 from eunoe.llm.contract import Llm, Prompt
 from eunoe.model.arguments import utc_now
@@ -75,7 +73,7 @@ def chat(
     if incognito:
         memory.streams.set_incognito(conversation)
     with Chat(memory, conversation, tokens, incognito) as talk:
-        output.say(talk.greeting())
+        display.say(talk.greeting())
         for line in _read_lines():
             if not talk.handle(line.strip()):
                 break
@@ -89,7 +87,9 @@ class Chat:
         self._scope = scope
         self._tokens = tokens
         self._incognito = incognito
-        earlier = all_items(memory, scope, kinds=("message",))
+        from eunoe.memory import iterate  # with it comes the whole memory
+
+        earlier = iterate(memory, scope, kinds=("message",))
         self._turns = deque(((item.role, item.text) for item in earlier if isinstance(item, Message)), _MAX_TURNS)
         self._scopes: dict[str, Scope] = {}
         """Where the memories are whose ids were shown."""
@@ -146,7 +146,7 @@ class Chat:
 
     def do_memory(self, _: str) -> None:
         text = self._memory.context(self._scope, tokens=self._tokens, recall="off").text
-        output.write_text(text) if text else _note("nothing is remembered yet")
+        display.write_text(text) if text else _note("nothing is remembered yet")
 
     def do_learned(self, _: str) -> None:
         self._scopes |= {atom.id: atom.scope or self._scope for atom in self._learned}
@@ -299,7 +299,7 @@ def _read_lines() -> Iterator[str]:
             else:
                 return
         except EOFError:
-            output.say("")
+            display.say("")
             return
         except UnicodeDecodeError:
             _note("left out: a line that is not UTF-8 text")

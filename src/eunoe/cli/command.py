@@ -17,14 +17,14 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import astuple, dataclass, fields, is_dataclass, replace
 from importlib import import_module
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_type_hints
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, get_type_hints
 
 import typer
 from typer.core import TyperGroup
 
 import eunoe
-from eunoe.cli.display import output
-from eunoe.cli.display.views import View
+from eunoe.cli import display
+from eunoe.cli.display import View
 from eunoe.errors import EunoeError, MissingStoreError, NotFoundError, ScopeError
 
 IN_MEMORY = ":memory:"  # that of `eunoe.memory`, which loads the engine
@@ -133,14 +133,14 @@ class Call:
 
     def show(self, reply: Reply) -> None:
         if self.json:
-            output.write_json(reply.document)
+            display.write_json(reply.document)
         elif reply.views:
             from eunoe.cli.display import terminal  # with it comes rich, which nothing else needs
 
             terminal.show(reply.views)
         else:
-            output.say(reply.empty)
-        output.say_notes(dict.fromkeys((*reply.notes, *(self.scope_notes() if reply.is_empty else ()))))
+            display.say(reply.empty)
+        display.say_notes(dict.fromkeys((*reply.notes, *(self.scope_notes() if reply.is_empty else ()))))
 
     def scope_notes(self) -> list[str]:
         """A note for each scope of the call that holds nothing: near scopes that do, or how to find one."""
@@ -157,6 +157,10 @@ class Call:
         return notes
 
 
+GROUPS: Final = frozenset({"streams", "review", "summaries", "migrate", "key", "discussion", "workflow", "ticket"})
+"""Commands that stand under a name of their own."""
+
+
 class Command(NamedTuple):
     """A function, made a command by its declaration."""
 
@@ -166,11 +170,13 @@ class Command(NamedTuple):
     """The options of every command that this one does not take."""
 
     @property
-    def name(self) -> str:
-        return self.function.__name__.rstrip("_").replace("_", "-")
+    def words(self) -> tuple[str, str]:
+        """Its group, if it is in one, and its name, as its example has them."""
+        first, second, *_ = [*self.example.removeprefix("python -m bench").removeprefix("eunoe").split(), ""]
+        return (first, second) if first in GROUPS else ("", first)
 
     def register(self, app: typer.Typer, panel: str | None = None) -> None:
-        app.command(self.name, epilog=f"Example: {self.example}", rich_help_panel=panel)(self._typer_function())
+        app.command(self.words[1], epilog=f"Example: {self.example}", rich_help_panel=panel)(self._typer_function())
 
     def _typer_function(self) -> Callable[..., None]:
         """The function as Typer reads it: each field of a dataclass is a parameter of its own."""
@@ -191,7 +197,7 @@ class Command(NamedTuple):
                 values[name] = group(**{field: values.pop(field) for field in names})
             outer = Options.before(ctx)
             if refused := [f"--{name.replace('_', '-')}" for name in self.without if getattr(outer, name)]:
-                raise MisuseError(f"{self.name} takes no {' or '.join(refused)}: leave that out")
+                raise MisuseError(f"{self.words[1]} takes no {' or '.join(refused)}: leave that out")
             self._run(values.pop("options").over(outer), values)
 
         run.__doc__ = self.function.__doc__
@@ -221,14 +227,15 @@ def command(
 
 
 class Group(NamedTuple):
-    """The commands of one module under its name. The command `list` is meant where none is named."""
+    """The commands of a module whose examples begin with its name. `list` is meant where none is named."""
 
     name: str
     help: str
     example: str
+    module: str
 
     def register(self, app: typer.Typer, panel: str | None = None) -> None:
-        cls = type("LazyGroup", (_LazyGroup,), {"module": f"eunoe.cli.{self.name}"})
+        cls = type("LazyGroup", (_LazyGroup,), {"module": f"eunoe.cli.{self.module}", "group": self.name})
         group = typer.Typer(cls=cls, help=self.help, epilog=f"Example: {self.example}")
         app.add_typer(group, name=self.name, rich_help_panel=panel)
 
@@ -237,11 +244,12 @@ class _LazyGroup(TyperGroup):
     """A group whose module is imported when it is called. Its commands may also stand after options."""
 
     module: ClassVar[str]
+    group: ClassVar[str]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         group = typer.Typer()
         for each in vars(import_module(self.module)).values():
-            if isinstance(each, Command):
+            if isinstance(each, Command) and each.words[0] == self.group:
                 each.register(group)
         self.commands = typer.main.get_group(group).commands
         place = next((place for place, arg in enumerate(args) if arg in self.commands), None)

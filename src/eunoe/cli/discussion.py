@@ -9,33 +9,219 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
 from io import StringIO
-from typing import Annotated, Any, Final
+from pathlib import Path
+from shlex import quote
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
 from eunoe.apps.discussion import ChunkFailure, Discussion, DiscussionStatus, LogReport, UpdateReport
+from eunoe.apps.discussion.files import (
+    DiscussionImport,
+    Refusal,
+    export_discussion,
+    import_discussion,
+    import_folder,
+)
+from eunoe.apps.discussion.files.layout import files_at
 from eunoe.apps.discussion.making import ChunkTrial
-from eunoe.apps.discussion.model import DEFAULT_USER, discussion_keys
+from eunoe.apps.discussion.model import (
+    CHUNK_MEMORY,
+    DEFAULT_USER,
+    KEYWORD_MEMORY,
+    ChunkMemory,
+    KeywordMemory,
+    chunk_memories,
+    discussion_keys,
+    keyword_memories,
+)
+from eunoe.apps.discussion.state_document import StateDocument
+from eunoe.apps.discussion.summary import current_summary
 from eunoe.apps.discussion.workflow.document import Environment
 from eunoe.apps.discussion.workflow.run import author_sources, check_workflows
-from eunoe.cli import inputs
-from eunoe.cli.command import Call, Reply, command
-from eunoe.cli.discussion_files import export, import_
-from eunoe.cli.discussion_memories import (
-    IdArgument,
-    UserOption,
-    YesOption,
-    confirm,
-    find_discussion,
-    forget,
-    search,
-    show,
-)
-from eunoe.cli.display import output
-from eunoe.cli.display.output import quantity
-from eunoe.cli.display.views import Entries, Entry, Grid, Pairs, View, when
-from eunoe.cli.workflow_options import WorkflowOptions
-from eunoe.errors import InputError
+from eunoe.cli import display, inputs
+from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.display import Entries, Entry, Grid, Pairs, View, hit_entries, quantity, when
+from eunoe.cli.inputs import FullOption, argument, repeatable_option
+from eunoe.cli.workflow import KeyOptions, LayoutOption, WorkflowOptions
+from eunoe.errors import InputError, NotFoundError
+
+_USER_HELP: Final = "Whose they are, where their folder does not say it."
+_NAME_HELP: Final = "The name of the user whose discussions stand in FOLDER."
+_ID_HELP: Final = "What the one discussion is called here."
+
+
+@command("eunoe discussion import Public/Discussions --user anna")
+def import_(
+    call: Call,
+    path: Annotated[Path, argument("PATH", "A folder of discussions, the folder of one, or one of its files.")],
+    key: KeyOptions,
+    user: Annotated[str, typer.Option("--user", metavar="NAME", help=_USER_HELP)] = DEFAULT_USER,
+    names: Annotated[list[str] | None, repeatable_option("--name-user", "FOLDER=NAME", _NAME_HELP)] = None,
+    id: Annotated[str, typer.Option("--id", metavar="ID", help=_ID_HELP)] = "",
+    again: Annotated[bool, typer.Option("--again", help="Also what was forgotten here before.")] = False,
+) -> Reply:
+    """Bring in discussions from the files of WilmerAI: all below a folder, or one.
+
+    Read twice they change nothing. The exit code is 1 if a discussion was refused; the others are there.
+    """
+    users = {"": user, **dict(_split(each) for each in names or ())}
+    opened, memory = key.key(), call.open(create=True)
+    if id or _is_one(path):
+        named = "" if user == DEFAULT_USER else user
+        return _reply([import_discussion(memory, path, id=id, user=named, key=opened, again=again)])
+    report = import_folder(memory, path, users=users, keys=opened, again=again)
+    return _reply(report.discussions, report.refused)
+
+
+@command("eunoe discussion export trip Public/Discussions")
+def export(
+    call: Call,
+    id: Annotated[str, argument("ID", "The id of a discussion.")],
+    folder: Annotated[Path, argument("DIR", "The folder that holds all discussions.")],
+    key: KeyOptions,
+    user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose discussion it is.")] = DEFAULT_USER,
+    layout: LayoutOption = "folders",
+) -> Reply:
+    """Write a discussion as files of WilmerAI."""
+    paths = export_discussion(call.open(), id, folder, user=user, layout=layout, key=key.key())
+    return Reply(paths, "\n".join(map(str, paths)) or "nothing changed")
+
+
+def _is_one(path: Path) -> bool:
+    """Whether a path names a single discussion."""
+    if path.is_file():
+        return True
+    with suppress(InputError):
+        return bool(files_at(path).parts)
+    return False
+
+
+def _split(text: str) -> tuple[str, str]:
+    folder, sign, name = text.partition("=")
+    if not sign or not folder or not name:
+        raise MisuseError(f"--name-user {text}: write FOLDER=NAME")
+    return folder, name
+
+
+def _reply(done: Sequence[DiscussionImport], refused: Sequence[Refusal] = ()) -> Reply:
+    names = ("discussion", "user", "new", "ended", "unchanged", "summary", "state document")
+    grid = Grid(names, [_row(each) for each in done])
+    notes = [f"{each.id}: {note}" for each in done for note in each.notes]
+    refusals = [f"refused: {each.name}: {each.reason}" for each in refused]
+    document = {"discussions": done, "refused": refused}
+    return Reply(document, grid, notes=[*notes, *refusals], empty="nothing was imported", code=1 if refused else 0)
+
+
+def _row(done: DiscussionImport) -> tuple[str, ...]:
+    counts = (done.stored, done.ended, done.unchanged)
+    flags = (done.summary, done.state_document)
+    return done.id, done.user, *map(str, counts), *("yes" if flag else "" for flag in flags)
+
+
+Part = Literal["summary", "memories", "keywords", "state"]
+IdArgument = Annotated[str, argument("ID", "The id of a discussion.")]
+UserOption = Annotated[str, typer.Option("--user", metavar="NAME", help="Whose discussion it is.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+_PART_HELP: Final = "Only the summary, the memories, the keywords or the state document."
+
+
+@command("eunoe discussion show trip keywords")
+def show(
+    call: Call,
+    id: IdArgument,
+    part: Annotated[Part | None, argument("[PART]", _PART_HELP)] = None,
+    user: UserOption = DEFAULT_USER,
+    full: FullOption = False,
+) -> Reply:
+    """Show what a discussion remembers: its summary, memories and keyword memories, each with its id.
+
+    `eunoe update SCOPE ID TEXT` puts a memory right, `eunoe summaries write SCOPE TEXT` the summary.
+    """
+    trip = find_discussion(call, id, user)
+    memory, scope = trip.memory, trip.scope
+    found: dict[str, str | Sequence[ChunkMemory] | Sequence[KeywordMemory]] = {
+        "summary": current_summary(memory, scope),
+        "memories": chunk_memories(memory, scope),
+        "keywords": keyword_memories(memory, scope),
+        "state": StateDocument(memory, scope).read(),
+    }
+    shown = {name: each for name, each in found.items() if part in (None, name)}
+    views: list[View] = []
+    for name, each in shown.items():
+        text: View = each if isinstance(each, str) else Entries(("when",), list(_entries(each)), full)
+        views += [f"{name}\n", text] if text and part is None else [text]
+    hint = (
+        f"to change one: eunoe update {quote(str(scope))} ID TEXT; "
+        f"to remove one: eunoe discussion forget {quote(id)} ID --user {quote(user)}"
+    )
+    return Reply({"scope": str(scope), **shown}, *views, notes=[hint] if any(shown.values()) else [])
+
+
+@command('eunoe discussion search trip "Hotel Aurora"')
+def search(
+    call: Call,
+    id: IdArgument,
+    query: Annotated[str, argument("QUERY", "The question, or some words.")],
+    user: UserOption = DEFAULT_USER,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many; 10 if not given.")] = None,
+    full: FullOption = False,
+) -> Reply:
+    """Find the memories of a discussion that bear on a question, best first, each with its id.
+
+    `eunoe recall` finds what was said, too.
+    """
+    trip = find_discussion(call, id, user)
+    hits = trip.memory.recall(
+        trip.scope, query, kinds=["observation", "fact"], labels=[CHUNK_MEMORY, KEYWORD_MEMORY], limit=limit
+    )
+    return Reply(hits, hit_entries(hits, full=full), notes=hits.notes)
+
+
+@command("eunoe discussion forget trip MEMORY")
+def forget(
+    call: Call,
+    id: IdArgument,
+    memories: Annotated[list[str], argument("MEMORY...", "Ids of memories, or of messages.")],
+    user: UserOption = DEFAULT_USER,
+    yes: YesOption = False,
+) -> Reply:
+    """Remove memories of a discussion for good, so that no update makes them again.
+
+    A rebuild does. To forget what was said, name the messages.
+    """
+    trip = find_discussion(call, id, user)
+    if not yes and not confirm(f"Remove {quantity(len(memories), 'memory')} of the discussion {id} of {user}"):
+        return Reply({"forgotten": False}, "nothing was removed", code=1)
+    report = trip.forget(memories)
+    counts = f"{quantity(len(report.messages), 'message')}, {quantity(len(report.atoms), 'memory')}"
+    return Reply(report, f"removed: {counts}", notes=report.notes, code=0 if report.total else 1)
+
+
+def find_discussion(call: Call, id: str, user: str) -> Discussion:
+    """A discussion that is there."""
+    discussion = Discussion(call.open(), id, user)
+    if discussion.status().is_empty:
+        raise NotFoundError(f"there is no discussion {id} of {user}: `eunoe discussion list` shows all there are")
+    return discussion
+
+
+def confirm(question: str) -> bool:
+    """Ask whether something is to be removed for good."""
+    if not sys.stdin.isatty():
+        raise MisuseError("there is nobody to ask: pass --yes to go on without a question")
+    print(f"{question}, for good? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _entries(memories: Iterable[ChunkMemory | KeywordMemory]) -> Iterator[Entry]:
+    for each in memories:
+        if isinstance(each, KeywordMemory):
+            words = "; ".join((*each.entities, *each.key_phrases))
+            yield Entry((when(each.moment),), f"{each.title}: {each.summary}", f"{each.id} · {words}")
+        else:
+            yield Entry((when(each.recorded),), each.text, each.id)
+
 
 _HELD_NOTE: Final = "chunks are held by another process, or by one that was killed a moment ago: update again later"
 _MESSAGES_HELP: Final = (
@@ -45,7 +231,6 @@ _WHOLE_HELP: Final = "The messages are the whole chat: what they do not show was
 _TRY_HELP: Final = "Only show what chunk N would become; nothing is kept."
 _CONTINUE_HELP: Final = "Where an imported discussion goes on: the number of a message, start or end."
 
-__all__ = ["delete", "export", "forget", "import_", "list_", "rebuild", "search", "show", "status", "update"]
 
 ForceOption = Annotated[bool, typer.Option("--force", help="Also from few messages, and what failed a moment ago.")]
 
@@ -70,7 +255,9 @@ def list_(
         "last message",
     )
     conflicts = [f"user {each.user}, {each.import_conflict}" for each in held if each.import_conflict]
-    return Reply(held, Grid(names, [_row(each) for each in held]), empty="there are no discussions", notes=conflicts)
+    return Reply(
+        held, Grid(names, [_status_row(each) for each in held]), empty="there are no discussions", notes=conflicts
+    )
 
 
 @command("eunoe discussion status trip --user anna")
@@ -196,12 +383,12 @@ def _files(environment: Environment) -> dict[str, Any]:
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int, int], None]]:
     """Shows how many chunks are done; one after the other for each kind of memory."""
-    with output.progress("chunks") as advance:
+    with display.progress("chunks") as advance:
 
         def tell(kind: str, done: int, total: int) -> None:
             advance(done, total)
             if not sys.stderr.isatty():
-                output.say(f"{kind.replace('_', ' ')}: {done} of {total} chunks")
+                display.say(f"{kind.replace('_', ' ')}: {done} of {total} chunks")
 
         yield tell
 
@@ -244,7 +431,7 @@ def _update_reply(report: UpdateReport, taken: LogReport) -> Reply:
     return Reply(document, *views, notes=notes, code=1 if report.failed else 0)
 
 
-def _row(status: DiscussionStatus) -> tuple[str, ...]:
+def _status_row(status: DiscussionStatus) -> tuple[str, ...]:
     counts = (status.messages, status.chunk_memories, status.keyword_memories)
     failed = len(status.failed) + len(status.other_failures)
     return (

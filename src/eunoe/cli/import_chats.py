@@ -1,4 +1,4 @@
-"""`eunoe import-chats`: conversations that were held elsewhere."""
+"""`eunoe import-chats`: conversations of other services."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from eunoe.cli import display
 from eunoe.cli.command import Call, MisuseError, Reply, command
-from eunoe.cli.display import output
-from eunoe.cli.display.output import one_line, quantity, shorten
-from eunoe.cli.display.views import Pairs
-from eunoe.cli.options import argument, repeatable_option
-from eunoe.cli.problems import problem_lines
+from eunoe.cli.display import Pairs, one_line, quantity, shorten
+from eunoe.cli.inputs import argument, problem_lines, repeatable_option
 from eunoe.model.scope import Scope
 
 if TYPE_CHECKING:
@@ -42,7 +40,7 @@ def import_chats(
 
     people, rest = dict(map(_parse_person, person or [])), Scope.parse(scope) if scope is not None else None
     source = chats.open_chats(file)
-    with output.progress("reading") as advance:
+    with display.progress("reading") as advance:
         summary = chats.summarise_chats(source, progress=advance)
     if rest is None and not people:
         return _preview(summary, "nothing was written: name whose they are, such as --scope user=anna")
@@ -54,7 +52,7 @@ def import_chats(
     if not yes and not _agrees():
         return Reply(None, empty="nothing was written")
     memory = call.open(create=True)
-    with output.progress("bringing in") as advance:
+    with display.progress("bringing in") as advance:
         report = chats.import_chats(memory, source, rest, people=people, form=form, progress=advance)
     return _reply(summary, report)
 

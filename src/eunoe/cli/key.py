@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eunoe.cli.command import Call, Reply, command
-from eunoe.cli.display.views import Entries, Entry, Grid, when
-from eunoe.cli.options import argument, repeatable_option
+from eunoe.cli.display import Entries, Entry, Grid, when
+from eunoe.cli.inputs import argument, repeatable_option
 from eunoe.errors import InputError
 from eunoe.model.arguments import RIGHTS
 

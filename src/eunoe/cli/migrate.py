@@ -1,19 +1,19 @@
 """`eunoe migrate`: moving in from another memory."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from eunoe.apps.projects import ProjectMemory
 from eunoe.apps.wiki.dumps import import_dumps
+from eunoe.cli import display
 from eunoe.cli.command import Call, Reply, command
-from eunoe.cli.display import output
-from eunoe.cli.display.output import quantity
-from eunoe.cli.display.views import Grid
-from eunoe.cli.options import argument, repeatable_option
-from eunoe.cli.problems import problem_lines
+from eunoe.cli.display import Grid, quantity
+from eunoe.cli.inputs import argument, problem_lines, repeatable_option
 from eunoe.errors import InputError
 from eunoe.hosts.eden import EdenReport
 from eunoe.hosts.eden import migrate as migrate_eden
@@ -21,6 +21,9 @@ from eunoe.hosts.hipporag import HippoReport, import_folder, import_projects
 from eunoe.hosts.hipporag.folder import check_folder, find_projects
 from eunoe.hosts.mem0.migration import COLLECTION, Mem0Report, describe, find_folder
 from eunoe.hosts.mem0.migration import migrate as migrate_mem0
+
+if TYPE_CHECKING:
+    pass
 
 
 @command("eunoe migrate eden memory_user.json memory_agent.json memory_sessions.json")
@@ -31,7 +34,7 @@ def eden(call: Call, files: Annotated[list[str], argument("FILE...", "Exports, a
     """
     _check_files(files)
     memory = call.open(create=True)
-    with output.progress("moving in") as advance:
+    with display.progress("moving in") as advance:
         report = migrate_eden(memory, *files, progress=advance)
     return Reply(
         asdict(report),
@@ -57,7 +60,7 @@ def hipporag(
     for each in [folder] if project else find_projects(folder):
         check_folder(each)  # before a store is made
     memory = ProjectMemory(call.open(create=True))
-    with output.progress("moving in") as advance:
+    with display.progress("moving in") as advance:
         if project:
             reports = {project: import_folder(memory, project, folder, progress=advance)}
         else:
@@ -91,7 +94,7 @@ def wiki(
     """
     _check_files(files)
     memory = call.open(create=True)
-    with output.progress("moving in") as advance:
+    with display.progress("moving in") as advance:
         report = import_dumps(memory, *files, clone_paths=clone_paths or (), progress=advance)
     return Reply(
         asdict(report),
@@ -119,7 +122,7 @@ def mem0(
     else:
         find_folder(Path(folder))  # before a store is made
         memory = call.open(create=True)
-        with output.progress("moving in") as advance:
+        with display.progress("moving in") as advance:
             report = migrate_mem0(memory, folder, history, collection=collection, progress=advance)
     no_history = ["no history database was read: name it with --history to keep earlier versions"]
     return Reply(

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-import eunoe
 from eunoe.cli.command import Call, Reply, command
-from eunoe.cli.display.output import JsonPage, quantity
-from eunoe.cli.display.views import Grid, Pairs, View, hit_entries, item_entries, mention_entries
+from eunoe.cli.display import Grid, JsonPage, Pairs, View, hit_entries, item_entries, mention_entries, quantity
 from eunoe.cli.forming import failure_lines
-from eunoe.cli.options import (
+from eunoe.cli.inputs import (
     ExactOption,
     FilterOptions,
     FullOption,
@@ -28,10 +26,9 @@ from eunoe.cli.options import (
     time_option,
 )
 from eunoe.model.arguments import KINDS
-from eunoe.model.atom import Item
 from eunoe.model.json import json_value
 from eunoe.model.result import GraphReport, Neighbourhood, Status, Usage
-from eunoe.model.scope import Scope, ScopeLike
+from eunoe.model.scope import Scope
 
 _PAGE_SIZE: Final = 500
 _USAGE_COLUMNS: Final = ("operation", "model", "calls", "failed", "tokens in", "out", "seconds", "cost")
@@ -78,7 +75,9 @@ def list_(
     filters: dict[str, Any] = {"kinds": kinds or KINDS, "labels": labels or (), "retired": retired, "exact": exact}
     if all:
         notes = memory.list(scope, limit=1, exact=exact).notes
-        items, next = all_items(memory, scope, after, **filters), ""
+        from eunoe.memory import iterate  # with it comes the whole memory
+
+        items, next = iterate(memory, scope, after=after, limit=_PAGE_SIZE, **filters), ""
     else:
         page = memory.list(scope, limit=limit, after=after, **filters)
         items, next, notes = iter(page.items), page.next, page.notes
@@ -155,16 +154,6 @@ def status(call: Call) -> Reply:
     """Show what the store holds, what waits, what fails, and what language models took."""
     state = call.open().status()
     return Reply(state, Pairs(_status_lines(state)), Grid(_USAGE_COLUMNS, [_usage_row(each) for each in state.usage]))
-
-
-def all_items(memory: eunoe.Memory, scope: ScopeLike, after: str = "", **filters: Any) -> Iterator[Item]:
-    """What a scope holds, read page by page."""
-    while True:
-        page = memory.list(scope, limit=_PAGE_SIZE, after=after, **filters)
-        yield from page.items
-        if not page.next:
-            return
-        after = page.next
 
 
 def _field_text(value: object) -> str:

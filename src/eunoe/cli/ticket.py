@@ -1,12 +1,14 @@
 """`eunoe ticket`: tickets that a director brings to an end with a coding worker."""
 
+from __future__ import annotations
+
 import os
 import sys
 import threading
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
@@ -30,13 +32,16 @@ from eunoe.apps.tickets import (
 from eunoe.apps.tickets.memory import UnavailableMemory
 from eunoe.apps.tickets.run_folder import render_log
 from eunoe.apps.tickets.ticket import as_sentence
+from eunoe.cli import display
 from eunoe.cli.command import Call, MisuseError, Options, Reply, command
-from eunoe.cli.display import output
-from eunoe.cli.display.views import Entries, Entry, Grid
-from eunoe.cli.options import argument
-from eunoe.cli.worker import signal_handlers
+from eunoe.cli.display import Entries, Entry, Grid
+from eunoe.cli.inputs import argument
+from eunoe.cli.serve import signal_handlers
 from eunoe.errors import EunoeError, NotFoundError
 from eunoe.memory import IN_MEMORY, STORE_VARIABLE, default_path
+
+if TYPE_CHECKING:
+    pass
 
 _EXIT_CODES: Final = {"completed": 0, "failed": 1, "cancelled": 130}
 _TERMINATED: Final = 143
@@ -95,12 +100,12 @@ def run(
             work_folder=WorkFolder(directory, [folder.path, *([place.target] if place else [])]),
             check=judge,
             again=again,
-            say=output.say,
+            say=display.say,
         )
         with _cancel_on_signals(job):
             state = job.finish()
-    reason = output.one_line(f"{as_sentence(state.reason or state.summary)} {state.evidence}")
-    text = f"{state.outcome} in {output.quantity(len(state.turns), 'turn')}: {output.escape_controls(reason)}"
+    reason = display.one_line(f"{as_sentence(state.reason or state.summary)} {state.evidence}")
+    text = f"{state.outcome} in {display.quantity(len(state.turns), 'turn')}: {display.escape_controls(reason)}"
     text += f"\nlog: {state.log}"
     return Reply(_document(state), text, code=_EXIT_CODES.get(state.outcome, 1))
 
@@ -114,7 +119,7 @@ def revert(
     was_reverted = folder.outcome_of(project, id) == "reverted"
     with _open_memory(call.options, memory) as opened:
         removed = tickets.revert(folder, opened, project, id)
-    text = f"{id} is reverted, {output.quantity(len(removed), 'memory')} removed"
+    text = f"{id} is reverted, {display.quantity(len(removed), 'memory')} removed"
     if was_reverted and not removed:
         text = f"{id} was reverted already, nothing is left to remove"
     return Reply({"ticket": id, "project": project, "removed": removed}, text)
@@ -171,7 +176,7 @@ def list_(call: Call, project: ProjectOption = "", log: LogOption = None) -> Rep
 def show(call: Call, id: TicketArgument, project: ProjectOption, log: LogOption = None) -> Reply:
     """Show the log of a ticket's last run."""
     state = _run_folder(log).get(project, id)
-    return Reply(state, output.escape_controls(render_log(state)))
+    return Reply(state, display.escape_controls(render_log(state)))
 
 
 class _Place(NamedTuple):
@@ -229,7 +234,7 @@ def _warn_of_readable_places(directory: str, log: Path, place: _Place | None) ->
         if "://" not in target and target != IN_MEMORY and Path(target).expanduser().resolve().is_relative_to(home)
     ]
     if readable:
-        output.say(f"{' and '.join(readable)} can be read by the worker, which works in {home}")
+        display.say(f"{' and '.join(readable)} can be read by the worker, which works in {home}")
 
 
 def _cancel_on_signals(job: Run) -> AbstractContextManager[None]:
@@ -243,10 +248,10 @@ def _cancel_on_signals(job: Run) -> AbstractContextManager[None]:
             raise KeyboardInterrupt
         cancelled.set()
         job.cancel()
-        output.say("the ticket ends after this turn; Ctrl-C again ends it at once")
+        display.say("the ticket ends after this turn; Ctrl-C again ends it at once")
 
     def terminate(number: int, frame: object) -> None:
-        output.say("the ticket is stopped; `eunoe ticket run` takes it up again")
+        display.say("the ticket is stopped; `eunoe ticket run` takes it up again")
         sys.exit(_TERMINATED)
 
     return signal_handlers(interrupt, terminate)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from eunoe.cli import display
 from eunoe.cli.command import Call, Reply, command
-from eunoe.cli.display import output
-from eunoe.cli.display.output import one_line, quantity
-from eunoe.cli.options import argument
+from eunoe.cli.display import one_line, quantity
+from eunoe.cli.inputs import argument
 
 if TYPE_CHECKING:
     from eunoe.apps.wiki.workflow import Progress, WikiReport
@@ -41,13 +41,13 @@ def wiki(
     from eunoe.apps.wiki.workflow import generate_wiki
 
     chat_model = load_chat_model(model)
-    with output.progress("pages") as advance:
+    with display.progress("pages") as advance:
 
         def tell(progress: Progress) -> None:
             advance(progress.done, progress.total)
             if not sys.stderr.isatty():
                 ending = "failed" if progress.is_failure else "is written"
-                output.say(f"{progress.done} of {progress.total} pages: {one_line(progress.page)} {ending}")
+                display.say(f"{progress.done} of {progress.total} pages: {one_line(progress.page)} {ending}")
 
         report = asyncio.run(
             generate_wiki(

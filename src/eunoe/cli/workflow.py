@@ -2,31 +2,198 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import json
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import count
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated, Any, Final
 
 import typer
 
 import eunoe
+from eunoe.apps.discussion.files import FileKey, Layout
 from eunoe.apps.discussion.model import DEFAULT_USER, check_discussion_id, take_tag
-from eunoe.apps.discussion.workflow import Environment, Workflow, run_workflow
+from eunoe.apps.discussion.settings import DEFAULT_SETTINGS, UserSettings, read_settings, read_user_settings
+from eunoe.apps.discussion.workflow import NodeTrace, Workflow, run_workflow
 from eunoe.apps.discussion.workflow.check import check_workflow
+from eunoe.apps.discussion.workflow.document import ANY, Environment, ModelMap, Preset
 from eunoe.apps.discussion.workflow.run import NodeFailure
 from eunoe.apps.discussion.workflow.texts import read_messages
-from eunoe.cli.command import Call, Reply, command
-from eunoe.cli.display import output
-from eunoe.cli.display.output import quantity
-from eunoe.cli.inputs import open_text
-from eunoe.cli.options import argument, repeatable_option
-from eunoe.cli.workflow_options import WorkflowOptions
-from eunoe.cli.workflow_trace import trace_text
-from eunoe.errors import InputError, StoreError
+from eunoe.cli import display
+from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.display import one_line, quantity, shorten
+from eunoe.cli.inputs import argument, choice_option, open_text, repeatable_option
+from eunoe.errors import InputError, NotFoundError, StoreError
 from eunoe.llm import load_llm
+from eunoe.llm.contract import Llm
+from eunoe.model.arguments import show
+
+_API_KEY_HELP: Final = "Encrypted files: a file with the API key; with --salt."
+_KEY_HELP: Final = "Encrypted files: a file with their Fernet key."
+_LAYOUT_HELP: Final = "folders (ID/memories.json) or flat (ID_memories.jsonl)."
+
+LayoutOption = Annotated[Layout, choice_option("--layout", _LAYOUT_HELP)]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOptions:
+    """What opens and locks encrypted files. Keys are read from files, since others may see a command line."""
+
+    key_file: Annotated[str | None, typer.Option("--key-file", metavar="FILE", help=_KEY_HELP)] = None
+    api_key_file: Annotated[str | None, typer.Option("--api-key-file", metavar="FILE", help=_API_KEY_HELP)] = None
+    salt: Annotated[Path | None, typer.Option("--salt", metavar="FILE", help="The file with the user's salt.")] = None
+
+    def key(self) -> FileKey | None:
+        if bool(self.api_key_file) != bool(self.salt) or (self.api_key_file and self.key_file):
+            raise MisuseError("name --api-key-file and --salt, or --key-file")
+        if self.key_file:
+            return FileKey(_read_secret(self.key_file))
+        if self.api_key_file and self.salt:
+            return FileKey.from_api_key(_read_secret(self.api_key_file), self.salt)
+        return None
+
+
+def _read_secret(name: str) -> str:
+    with open_text(name) as file:
+        return file.read().strip()
+
+
+_FOLDER_HELP: Final = "Where workflows are found by name; else the folder of FILE."
+_MODELS_HELP: Final = 'What endpoints and presets mean: {"endpoints": {NAME: SPEC}, "presets": {NAME: {...}}}.'
+_MODEL_HELP: Final = "The model of all endpoints and presets that are not mapped."
+_ENDPOINT_HELP: Final = "The model of an endpoint, such as openai:MODEL@http://host:port/v1."
+_PRESET_HELP: Final = 'What a preset means: {} or {"temperature": 0.7}.'
+_USER_SETTINGS_HELP: Final = "WilmerAI's settings of a user: they name workflows that memory nodes run."
+_FILES_DIR_HELP: Final = "Where the files of the discussion are written in the end, as WilmerAI has them."
+_PLUGIN_HELP: Final = "A Python module, or a file, with more node types."
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowOptions(KeyOptions):
+    """What a workflow runs with."""
+
+    workflows: Annotated[Path | None, typer.Option("--workflows", metavar="DIR", help=_FOLDER_HELP)] = None
+    models: Annotated[Path | None, typer.Option("--models", metavar="FILE", help=_MODELS_HELP)] = None
+    model: Annotated[str | None, typer.Option("--model", "-m", metavar="SPEC", help=_MODEL_HELP)] = None
+    endpoint: Annotated[list[str] | None, repeatable_option("--endpoint", "NAME=SPEC", _ENDPOINT_HELP)] = None
+    preset: Annotated[list[str] | None, repeatable_option("--preset", "NAME=JSON", _PRESET_HELP)] = None
+    settings: Annotated[
+        Path | None, typer.Option("--settings", metavar="FILE", help="Settings of discussions, as WilmerAI has them.")
+    ] = None
+    user_settings: Annotated[Path | None, typer.Option("--user-settings", metavar="FILE", help=_USER_SETTINGS_HELP)] = (
+        None
+    )
+    files_dir: Annotated[Path | None, typer.Option("--files-dir", metavar="DIR", help=_FILES_DIR_HELP)] = None
+    layout: LayoutOption = "folders"
+    plugin: Annotated[list[str] | None, repeatable_option("--plugin", "MODULE", _PLUGIN_HELP)] = None
+    host_messages: Annotated[
+        bool, typer.Option("--host-messages", help="Nodes that find nothing say so in WilmerAI's own sentences.")
+    ] = False
+    update_first: Annotated[
+        bool, typer.Option("--update-first", help="RecentMemory and FullChatSummary make memories before they read.")
+    ] = False
+
+    def environment(self, default: Llm | None) -> Environment:
+        """What a workflow runs with. `default` is the model of nodes that name no endpoint."""
+        load_plugins(self.plugin or ())
+        return Environment(
+            models=self._model_map(default),
+            settings=read_settings(self.settings) if self.settings else DEFAULT_SETTINGS,
+            user_settings=read_user_settings(self.user_settings) if self.user_settings else UserSettings(),
+            files_dir=self.files_dir,
+            layout=self.layout,
+            key=self.key(),
+            workflows=_check_folder(self.workflows, "--workflows"),
+            host_messages=self.host_messages,
+            update_first=self.update_first,
+        )
+
+    def _model_map(self, default: Llm | None) -> ModelMap:
+        models = ModelMap.read(self.models) if self.models else ModelMap()
+        every: dict[str, Any] = {ANY: self.model} if self.model else {}
+        any_preset = {ANY: Preset()} if self.model else {}
+        endpoints = dict(_split(each, "--endpoint") for each in self.endpoint or ())
+        presets = (_split(each, "--preset") for each in self.preset or ())
+        own = {name: _read_preset(name, text) for name, text in presets}
+        return ModelMap(
+            endpoints={**every, **models.endpoints, **endpoints},
+            presets={**any_preset, **models.presets, **own},
+            default=default,
+        )
+
+
+def load_plugins(names: Iterable[str]) -> None:
+    """Import modules with more node types, by name or from files."""
+    for name in names:
+        try:
+            _load_file(Path(name)) if name.endswith(".py") else importlib.import_module(name)
+        except (Exception, SystemExit) as error:
+            raise InputError(f"--plugin {show(name)} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _load_file(path: Path) -> None:
+    name = f"workflow_plugin_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise NotFoundError(f"there is no file {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+
+
+def _check_folder(path: Path | None, option: str) -> Path | None:
+    if path is not None and not path.is_dir():
+        raise InputError(f"{option} {path} is no folder")
+    return path.resolve() if path else None
+
+
+def _split(text: str, option: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name or not value:
+        raise MisuseError(f"{option} {text}: write NAME={'SPEC' if option == '--endpoint' else 'JSON'}")
+    return name, value
+
+
+def _read_preset(name: str, text: str) -> Preset:
+    try:
+        return Preset.of(json.loads(text), f"--preset {name}")
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f'--preset {name}: {show(text)} is no JSON: write {{}} or {{"temperature": 0.7}}') from error
+
+
+_COLUMNS: Final = 80
+
+
+def trace_text(traces: Iterable[NodeTrace]) -> str:
+    """Inputs, output, time and tokens of nodes, each on a line that is cut where a narrow terminal ends."""
+    return "\n\n".join("\n".join(_lines(trace)) for trace in traces)
+
+
+def _lines(trace: NodeTrace) -> Iterator[str]:
+    yield shorten(f"{trace.workflow}: {trace.place}", _COLUMNS)
+    models = f", {', '.join(trace.models)}" if trace.models else ""
+    tokens = f"{trace.input_tokens} tokens in, {trace.output_tokens} out"
+    yield _cut(f"{trace.seconds:.3f} s, {tokens}{models}")
+    yield from (_cut(f"{key}: {text}") for key, text in trace.inputs.items() if text)
+    yield from (_whole(f"note: {note}") for note in trace.notes)
+    yield _whole(f"error: {trace.error}") if trace.error else _cut(f"output: {trace.output}")
+
+
+def _cut(text: str) -> str:
+    return f"  {shorten(text, _COLUMNS - 2)}"
+
+
+def _whole(text: str) -> str:
+    return fill(one_line(text), _COLUMNS, initial_indent="  ", subsequent_indent="    ")
+
 
 _DISCUSSION_HELP: Final = (
     "The id of the discussion; else a [DiscussionId] tag in a message. Without one nothing is kept."
@@ -71,7 +238,7 @@ def run(
     memory = _open(call, discussion or take_tag(chat)[0])
     environment = _with_model(call, environment, memory)
     with ExitStack() as bar:
-        advance, done = bar.enter_context(output.progress("nodes")), count(1)
+        advance, done = bar.enter_context(display.progress("nodes")), count(1)
 
         def respond(text: str) -> None:
             bar.close()  # it writes to the same terminal

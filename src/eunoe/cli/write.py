@@ -14,11 +14,10 @@ from typing import Annotated, Any, Final, TypeVar
 import typer
 
 import eunoe
-from eunoe.cli import inputs
+from eunoe.cli import display, inputs
 from eunoe.cli.command import Call, MisuseError, Reply, command
-from eunoe.cli.display import output
-from eunoe.cli.display.output import quantity
-from eunoe.cli.options import AtomOptions, ExactOption, IdArgument, OffOption, ScopeArgument, argument, time_option
+from eunoe.cli.display import quantity
+from eunoe.cli.inputs import AtomOptions, ExactOption, IdArgument, OffOption, ScopeArgument, argument, time_option
 from eunoe.errors import InputError
 from eunoe.model.arguments import shorten
 from eunoe.model.atom import parse_item
@@ -77,9 +76,9 @@ def observe(
     else:
         receipts = memory.observe(scope, [{**defaults, "text": text}])
         if inputs.is_file(text):
-            output.say(f"{text!r} was stored as a text; `eunoe observe {scope} --file {text}` reads the file")
+            display.say(f"{text!r} was stored as a text; `eunoe observe {scope} --file {text}` reads the file")
     if not memory.flush(_PATIENCE_SECONDS):
-        output.say("stored; memories are being formed (Ctrl-C leaves the rest for later)")
+        display.say("stored; memories are being formed (Ctrl-C leaves the rest for later)")
         with suppress(KeyboardInterrupt):
             memory.flush()
     return _reply(memory, receipts, "message")
@@ -167,7 +166,7 @@ def forget(
         if not ids:
             return Reply(ForgetReport(), f"nothing in {scope} has the words {words!r}", is_empty=True)
     if not yes and not _confirm(_selection_text(_extent_text(scope, exact), ids or [], person, mentions)):
-        output.say("nothing was forgotten")
+        display.say("nothing was forgotten")
         raise typer.Exit(1)
     flags = {"mentions": mentions, "everything": everything, "may_return": may_return, "verify": verify, "exact": exact}
     report = call.open().forget(scope, ids or (), person=person, **flags)
@@ -185,7 +184,7 @@ def _store_file(
 ) -> list[Receipt]:
     receipts: list[Receipt] = []
     try:
-        with inputs.open_text(name) as file, output.progress("storing") as advance:
+        with inputs.open_text(name) as file, display.progress("storing") as advance:
             for batch in batches(inputs.read_values(name, file, format, parse)):
                 receipts += write(batch)
                 advance(len(receipts))
@@ -278,9 +277,9 @@ def _find_words(memory: eunoe.Memory, scope: str, words: str, exact: bool) -> li
     owner = Scope.of(scope)
     found, alike = find_words(memory, owner, words, exact=exact)
     for item in found:
-        output.say(f"{item.id}  {item.scope}  {shorten(item.text)}")
+        display.say(f"{item.id}  {item.scope}  {shorten(item.text)}")
     for hit in alike:
-        output.say(f"merely alike, not forgotten: {hit.id}  {hit.scope}  {shorten(hit.text)}")
+        display.say(f"merely alike, not forgotten: {hit.id}  {hit.scope}  {shorten(hit.text)}")
     return [full_id(item, owner) for item in found]
 
 

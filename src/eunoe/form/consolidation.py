@@ -139,8 +139,9 @@ class Consolidator:
                 summary, shown = _summarize(llm, basis)
             self._check_unforgotten(basis, summary.text)
         except LlmError as error:
-            if _is_given_up(basis.summary.lease, error):
-                return self._commit_without_llm(basis, leased)
+            before, is_lasting = basis.summary.lease, isinstance(error, _LASTING)
+            if is_lasting and before.attempts + 1 >= _MAX_ATTEMPTS and UNUSABLE_SUMMARY in before.error:
+                return self._commit_without_llm(basis, leased)  # it failed for reasons that last, now and before
             failure = error
             noted = self._store.write([scope], lambda store: _note_failure(store, basis, leased, failure))
             if noted:
@@ -188,8 +189,14 @@ class Consolidator:
         def commit(store: Writing) -> Revision:
             if leased and not leases.find_held(store, leased):
                 raise ConflictError("the work on this summary went over to somebody else")
-            _check_unchanged(store, stream, [*absorbed, *shown])
             ids, read = ([record.id for record in records] for records in (absorbed, shown))
+            now = (
+                {each.id: each.text for each in store.select(ItemQuery(stream.id, ids=[*ids, *read]))}
+                if ids or read
+                else {}
+            )
+            if any(now.get(record.id, record.text) != record.text for record in (*absorbed, *shown)):
+                raise ConflictError("an observation was replaced while the summary was written: write it anew")
             # Dated by when it was read: what is superseded while it is written counts as superseded since.
             return commit_revision(store, stream, basis.summary.revision, text, ids, author, basis.moment, read)
 
@@ -250,11 +257,6 @@ def _summarize(llm: Llm, basis: _Basis) -> tuple[Summary, Sequence[Record]]:
             waiting = waiting[: len(waiting) // 2]
 
 
-def _is_given_up(lease: Lease, error: LlmError) -> bool:
-    """Whether the LLM failed for reasons that last, now and before."""
-    return isinstance(error, _LASTING) and lease.attempts + 1 >= _MAX_ATTEMPTS and UNUSABLE_SUMMARY in lease.error
-
-
 def _absorbed_records(basis: _Basis, summary: Summary, shown: Sequence[Record]) -> list[Record]:
     """Those that the summary absorbs, and those that were shown as not true any more."""
     ids = {atom.id for atom in summary.absorbed}
@@ -281,39 +283,22 @@ def _extractive_text(basis: _Basis) -> str:
     return text or cut_to_words(written or f"{past}{last.text}", max_words)
 
 
-def _check_unchanged(store: Reading, stream: StreamState, records: Sequence[Record]) -> None:
-    """Refuse what was written from observations whose ids name other words by now."""
-    ids = [record.id for record in records]
-    now = {record.id: record.text for record in store.select(ItemQuery(stream.id, ids=ids))} if ids else {}
-    if any(now.get(record.id, record.text) != record.text for record in records):
-        raise ConflictError("an observation was replaced while the summary was written: write it anew")
-
-
 def _summary_task(basis: _Basis, waiting: Sequence[Record]) -> SummaryTask:
     over = [record for record in waiting if basis.is_over(record)] if basis.revisions else []
     known = list(basis.absorbed.values())[-_MAX_KNOWN:]
+    # A restored text is as old as the revision it was first written in.
+    same_text = list(takewhile(lambda revision: revision.text == basis.text, basis.revisions))
+    new, superseded = {record.id for record in basis.waiting}, list[Record]()
+    for record in basis.absorbed.values() if same_text else ():
+        is_since = record.retired is not None and record.retired >= same_text[-1].recorded
+        if record.superseded_by in new or (record.superseded_by and is_since):
+            superseded.append(record)
     return SummaryTask(
         purpose=basis.settings.consolidation_prompt,
         max_words=basis.settings.consolidated_max_words,
         summary=basis.text,
         observations=basis.atoms([record for record in waiting if record not in over]),
-        untrue=basis.atoms([*_superseded_since(basis), *over]),
+        untrue=basis.atoms([*superseded, *over]),
         now=basis.moment,
         absorbed=basis.atoms([record for record in known if record.retired is None and not basis.is_over(record)]),
     )
-
-
-def _superseded_since(basis: _Basis) -> list[Record]:
-    """What the summary holds and was superseded since its text was written."""
-    if not basis.revisions:
-        return []
-    new = {record.id for record in basis.waiting}
-    # A restored text is as old as the revision it was first written in.
-    same_text = list(takewhile(lambda revision: revision.text == basis.text, basis.revisions))
-    written = same_text[-1].recorded
-    return [
-        record
-        for record in basis.absorbed.values()
-        if record.superseded_by in new
-        or (record.superseded_by and record.retired is not None and record.retired >= written)
-    ]

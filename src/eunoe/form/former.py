@@ -207,69 +207,48 @@ class Former:
                 self.watch(chunk, extraction)
             texts = [proposal.text for proposal in extraction.proposals]
             vectors = self._searcher.embedder.embed_now(texts) if texts else VectorBatch()
-            similar = self._find_similar(chunk, extraction, vectors)
-        return self._write(chunk, extraction, similar, vectors, bounds)
-
-    def _find_similar(
-        self, chunk: Chunk, extraction: Extraction, vectors: VectorBatch
-    ) -> list[Mapping[str, SimilarAtoms]]:
-        """For each target the open atoms that may say the same as one of its proposals, by the proposal's text."""
-        texts: list[list[str]] = [[] for _ in chunk.targets]
-        for proposal in extraction.proposals:
-            texts[proposal.target].append(proposal.text)
-        pairs = zip(chunk.targets, texts, strict=True)
-        return [
-            find_similar_atoms(self._searcher, target.scope, {text: vectors.mean(text) for text in own})
-            for target, own in pairs
-        ]
-
-    def _write(
-        self,
-        chunk: Chunk,
-        extraction: Extraction,
-        similar: Sequence[Mapping[str, SimilarAtoms]],
-        vectors: VectorBatch,
-        bounds: Bounds,
-    ) -> FormReport | None:
-        """Write the atoms of all streams and end the job, in one step; nothing if the job is no longer ours, and None
-        if something was forgotten."""
-        store = self._store
+            # For each target the open atoms that may say the same as one of its proposals, by the proposal's text.
+            similar = list[Mapping[str, SimilarAtoms]]()
+            for place, target in enumerate(chunk.targets):
+                own = {each.text: vectors.mean(each.text) for each in extraction.proposals if each.target == place}
+                similar.append(find_similar_atoms(self._searcher, target.scope, own))
 
         def write(store: Writing) -> FormReport | None:
+            """Write the atoms of all streams and end the job; nothing if it is no longer ours."""
             if leases.find_held(store, chunk.job) and chunk.reading.is_forgotten(store):
                 return None
             if not finish_job(store, chunk.job):
                 return FormReport()
-            return self._resolve(store, chunk, extraction, similar, fit_to_store(store, vectors), bounds)
+            return _resolve(store, chunk, extraction, similar, fit_to_store(store, vectors), bounds)
 
-        return store.write([chunk.stream.scope], write)
+        return self._store.write([chunk.stream.scope], write)
 
-    def _resolve(
-        self,
-        store: Writing,
-        chunk: Chunk,
-        extraction: Extraction,
-        similar: Sequence[Mapping[str, SimilarAtoms]],
-        vectors: VectorBatch,
-        bounds: Bounds,
-    ) -> FormReport:
-        proposals, now = extraction.proposals, utc_now()
-        turns = [*chunk.earlier, *chunk.turns]
-        records = store.select(ItemQuery(chunk.stream.id, ids=[turn.id for turn in turns], open=True))
-        messages = {record.id: record for record in records}
-        borne_out = [each for each in proposals if each.sources and messages.keys() >= set(each.sources)]
-        kept = list(filter(chunk.allows, borne_out))
-        refused = extraction.refused + len(proposals) - len(kept)
-        formed = sum(turn.id in messages for turn in chunk.turns)
-        report = FormReport(messages=formed, refused=refused, failed=extraction.failures)
-        for place, target in enumerate(chunk.targets):
-            if own := [proposal for proposal in kept if proposal.target == place]:
-                stream = store.create_stream(target.scope)
-                review = _find_review(target, chunk.all_targets)
-                resolver = Resolver(store, chunk.stream, stream, turns, messages, vectors, now, review)
-                done = resolver.resolve(own, similar[place])
-                report += done if bounds.covers(target.scope) else FormReport()
-        return report
+
+def _resolve(
+    store: Writing,
+    chunk: Chunk,
+    extraction: Extraction,
+    similar: Sequence[Mapping[str, SimilarAtoms]],
+    vectors: VectorBatch,
+    bounds: Bounds,
+) -> FormReport:
+    proposals, now = extraction.proposals, utc_now()
+    turns = [*chunk.earlier, *chunk.turns]
+    records = store.select(ItemQuery(chunk.stream.id, ids=[turn.id for turn in turns], open=True))
+    messages = {record.id: record for record in records}
+    borne_out = [each for each in proposals if each.sources and messages.keys() >= set(each.sources)]
+    kept = list(filter(chunk.allows, borne_out))
+    refused = extraction.refused + len(proposals) - len(kept)
+    formed = sum(turn.id in messages for turn in chunk.turns)
+    report = FormReport(messages=formed, refused=refused, failed=extraction.failures)
+    for place, target in enumerate(chunk.targets):
+        if own := [proposal for proposal in kept if proposal.target == place]:
+            stream = store.create_stream(target.scope)
+            review = _find_review(target, chunk.all_targets)
+            resolver = Resolver(store, chunk.stream, stream, turns, messages, vectors, now, review)
+            done = resolver.resolve(own, similar[place])
+            report += done if bounds.covers(target.scope) else FormReport()
+    return report
 
 
 def _session_settings(store: Reading, scope: Scope) -> tuple[Settings | None, SessionState | None]:

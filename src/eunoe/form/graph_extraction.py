@@ -58,7 +58,15 @@ def extract_graph(store: Store, models: Models, scope: Scope, limit: int | None,
         return report
     if llm:
         with asking_for(scope):
-            report += _extract_due(store, llm, stream, limit)
+            read, failed_calls = GraphReport(), 0
+            for batch in _batches(record for page in _due_pages(store, stream) for record in page):
+                done = _extract_batch(store, llm, stream, batch if limit is None else batch[: limit - read.passages])
+                read += done
+                # What fails is passed over: a passage that no LLM can read does not stand in the way of the others.
+                failed_calls = failed_calls + 1 if done.failed and not done.passages else 0
+                if failed_calls == _MAX_FAILED_CALLS or read.passages == limit:
+                    break
+            report += read
     due = ItemQuery(stream.id, open=True, reviewed=True, without_graph=True)
     return replace(report, due=store.read([scope], lambda store: store.count(due)))
 
@@ -67,7 +75,14 @@ def _take_from_metadata(store: Store, stream: StreamState) -> GraphReport:
     """Save the names and triples that somebody else's LLM found."""
     report = GraphReport()
     for page in _due_pages(store, stream):
-        graphs = {record.seq: graph for record in page if (graph := _metadata_graph(record)) != PassageGraph()}
+        graphs = dict[int, PassageGraph]()
+        for record in page:
+            names, triples = (record.metadata.get(field) for field in PassageGraph._fields)
+            rows = [row for row in triples if _are_all(row, str) and len(row) == 3] if isinstance(triples, list) else []
+            given = PassageGraph(tuple(names) if _are_all(names, str) else (), tuple(map(Triple._make, rows)))
+            graph = _keep_what_is_named(given, record.content) if given != PassageGraph() else given
+            if graph != PassageGraph():
+                graphs[record.seq] = graph
         records = [record for record in page if record.seq in graphs]
         data = {_text_id(record.content): (_FROM_METADATA, graphs[record.seq].json()) for record in records}
         count = len(_save_graphs(store, stream, records, data) or ())
@@ -78,26 +93,6 @@ def _take_from_metadata(store: Store, stream: StreamState) -> GraphReport:
 def _count_parts(graphs: Iterable[PassageGraph]) -> tuple[int, int]:
     sizes = [(len(graph.entities), len(graph.triples)) for graph in graphs]
     return sum(names for names, _ in sizes), sum(triples for _, triples in sizes)
-
-
-def _metadata_graph(record: Record) -> PassageGraph:
-    names, triples = (record.metadata.get(field) for field in PassageGraph._fields)
-    rows = [row for row in triples if _are_all(row, str) and len(row) == 3] if isinstance(triples, list) else []
-    graph = PassageGraph(tuple(names) if _are_all(names, str) else (), tuple(map(Triple._make, rows)))
-    return _keep_what_is_named(graph, record.content) if graph != PassageGraph() else graph
-
-
-def _extract_due(store: Store, llm: Llm, stream: StreamState, limit: int | None) -> GraphReport:
-    """Extract batch after batch. What fails is passed over: one passage that no LLM can read does not stand in the way
-    of the others."""
-    report, failed_calls = GraphReport(), 0
-    for batch in _batches(record for page in _due_pages(store, stream) for record in page):
-        done = _extract_batch(store, llm, stream, batch if limit is None else batch[: limit - report.passages])
-        report += done
-        failed_calls = failed_calls + 1 if done.failed and not done.passages else 0
-        if failed_calls == _MAX_FAILED_CALLS or report.passages == limit:
-            break
-    return report
 
 
 def _due_pages(store: Store, stream: StreamState) -> Iterator[list[Record]]:
@@ -148,16 +143,11 @@ def _read_batch(
     stream: StreamState, batch: Sequence[Record], store: Reading
 ) -> tuple[StreamsRead, Sequence[Record], dict[bytes, PassageGraphRecord]]:
     """The passages of a batch that are still due, and the graphs of the same words elsewhere."""
-    query = ItemQuery(stream.id, seqs=[record.seq for record in batch], open=True, reviewed=True)
-    left = store.select(query)
-    known = _known_graphs(store, stream, [_text_id(record.content) for record in left])
+    left = store.select(ItemQuery(stream.id, seqs=[record.seq for record in batch], open=True, reviewed=True))
+    same = store.load(PassageGraphRecord, content=list(dict.fromkeys(_text_id(record.content) for record in left)))
+    here = {item.seq for item in store.select(ItemQuery(stream.id, seqs=[record.seq for record in same]))}
+    known = {record.content: record for record in same if record.seq in here}
     return StreamsRead.of(store, [stream.scope]), left, known
-
-
-def _known_graphs(store: Reading, stream: StreamState, text_ids: Sequence[bytes]) -> dict[bytes, PassageGraphRecord]:
-    records = store.load(PassageGraphRecord, content=list(text_ids))
-    here = {item.seq for item in store.select(ItemQuery(stream.id, seqs=[record.seq for record in records]))}
-    return {record.content: record for record in records if record.seq in here}
 
 
 def _ask(llm: Llm, texts: Sequence[str]) -> tuple[dict[str, PassageGraph], tuple[str, ...]]:
@@ -173,7 +163,16 @@ def _ask(llm: Llm, texts: Sequence[str]) -> tuple[dict[str, PassageGraph], tuple
         if isinstance(error, _SPLITTABLE) and len(texts) > 1:
             return _ask_halves(llm, texts)
         if isinstance(error, _SPLITTABLE) and len(texts[0]) > _MIN_PASSAGE_CHARACTERS:
-            return _ask_in_parts(llm, texts[0])
+            # Out of the graphs of its halves is made that of one text; none if one of them cannot be read.
+            shown = texts[0][:_MAX_PASSAGE_CHARACTERS]
+            blank = shown.find(" ", len(shown) // 2)
+            middle = blank if blank > 0 else len(shown) // 2
+            halves = list(dict.fromkeys([shown[:middle], shown[middle:]]))
+            found, failed = _ask_halves(llm, halves)
+            if len(found) < len(halves):
+                return {}, failed
+            parts = zip(*(found[half] for half in halves), strict=True)
+            return {texts[0]: PassageGraph(*(tuple(dict.fromkeys(chain(*part))) for part in parts))}, failed
         return {}, (describe_failure("passages could not be read", error),)
     missing = len(texts) - len(graphs)
     failed = (f"{llm.name} gave nothing usable for {missing} of {len(texts)} passages",) if missing else ()
@@ -184,19 +183,6 @@ def _ask_halves(llm: Llm, texts: Sequence[str]) -> tuple[dict[str, PassageGraph]
     middle = len(texts) // 2
     (first, first_failed), (last, last_failed) = _ask(llm, texts[:middle]), _ask(llm, texts[middle:])
     return first | last, first_failed + last_failed
-
-
-def _ask_in_parts(llm: Llm, text: str) -> tuple[dict[str, PassageGraph], tuple[str, ...]]:
-    """The graph of one text out of those of its halves; none if one of them cannot be read."""
-    shown = text[:_MAX_PASSAGE_CHARACTERS]
-    blank = shown.find(" ", len(shown) // 2)
-    middle = blank if blank > 0 else len(shown) // 2
-    halves = list(dict.fromkeys([shown[:middle], shown[middle:]]))
-    graphs, failed = _ask_halves(llm, halves)
-    if len(graphs) < len(halves):
-        return {}, failed
-    parts = zip(*(graphs[half] for half in halves), strict=True)
-    return {text: PassageGraph(*(tuple(dict.fromkeys(chain(*part))) for part in parts))}, failed
 
 
 def _save_graphs(
@@ -259,26 +245,18 @@ def parse_answer(answer: Any, texts: Sequence[str]) -> dict[int, PassageGraph]:
         raise LlmError('the answer must be {"passages": [...]}, with one entry for each passage')
     graphs: dict[int, PassageGraph] = {}
     for item in items:
-        graph = _parse_item(item)
-        if graph is not None and 1 <= int(item["number"]) <= len(texts):
-            place = int(item["number"]) - 1
+        given = item if isinstance(item, dict) and _NUMBER.fullmatch(str(item.get("number"))) else {}
+        names, triples = given.get("entities"), given.get("triples")
+        rows = (
+            [[one.get(field) for field in Triple._fields] for one in triples] if _are_all(triples, dict) else [[None]]
+        )
+        # Where any part of it is not in the form that was asked for, a passage stays due.
+        if _are_all(names, str) and all(_are_all(row, str) for row in rows) and 1 <= int(given["number"]) <= len(texts):
+            place, graph = int(given["number"]) - 1, PassageGraph(tuple(names), tuple(map(Triple._make, rows)))
             graphs.setdefault(place, _keep_what_is_named(graph, texts[place]))
     if not graphs:
         raise LlmError("each passage needs an object with its number, a list of entities and a list of triples")
     return graphs
-
-
-def _parse_item(item: Any) -> PassageGraph | None:
-    """The graph of one passage; None where any part of it is not in the form that was asked for."""
-    if not isinstance(item, dict) or not _NUMBER.fullmatch(str(item.get("number"))):
-        return None
-    names, triples = item.get("entities"), item.get("triples")
-    if not _are_all(names, str) or not _are_all(triples, dict):
-        return None
-    rows = [[triple.get(field) for field in Triple._fields] for triple in triples]
-    if not all(_are_all(row, str) for row in rows):
-        return None
-    return PassageGraph(tuple(names), tuple(map(Triple._make, rows)))
 
 
 def _are_all(values: Any, kind: type) -> TypeGuard[list[Any]]:
@@ -288,19 +266,15 @@ def _are_all(values: Any, kind: type) -> TypeGuard[list[Any]]:
 def _keep_what_is_named(graph: PassageGraph, text: str) -> PassageGraph:
     """The part of a graph whose names are in the text: an LLM's own knowledge, or its mistakes, are left out."""
     words = entity_key(text)
-    names = [name for name in map(_single_spaced, graph.entities) if _is_named(name, words)]
-    triples = [
+
+    def is_named(name: str) -> bool:
+        return len(name) <= _MAX_NAME_CHARACTERS and bool(entity_key(name)) and is_within(entity_key(name), words)
+
+    names = dict.fromkeys(filter(is_named, (" ".join(name.split()) for name in graph.entities)))
+    given = (Triple(*(" ".join(part.split()) for part in triple)) for triple in graph.triples)
+    triples = dict.fromkeys(
         triple
-        for triple in (Triple(*map(_single_spaced, triple)) for triple in graph.triples)
-        if _is_named(triple.subject, words) and _is_named(triple.object, words)
-        if 0 < len(triple.relation) <= _MAX_NAME_CHARACTERS
-    ]
-    return PassageGraph(tuple(dict.fromkeys(names))[:_MAX_NAMES], tuple(dict.fromkeys(triples))[:_MAX_TRIPLES])
-
-
-def _single_spaced(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _is_named(name: str, words: str) -> bool:
-    return len(name) <= _MAX_NAME_CHARACTERS and bool(entity_key(name)) and is_within(entity_key(name), words)
+        for triple in given
+        if is_named(triple.subject) and is_named(triple.object) and 0 < len(triple.relation) <= _MAX_NAME_CHARACTERS
+    )
+    return PassageGraph(tuple(names)[:_MAX_NAMES], tuple(triples)[:_MAX_TRIPLES])

@@ -12,8 +12,8 @@ from posixpath import normpath
 from typing import Any, Final, NamedTuple
 
 from eunoe.errors import ConflictError, EunoeError, InputError, MissingPackageError, NotFoundError
-from eunoe.hosts.common import awaited, blocking, iterate
-from eunoe.memory import AsyncMemory, Memory
+from eunoe.hosts.common import awaited, blocking
+from eunoe.memory import AsyncMemory, Memory, iterate
 from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope, ScopeLike
 from eunoe.text.normalize import replace_surrogates
@@ -141,7 +141,7 @@ class MemoryFiles:
 
     def all(self) -> dict[str, MemoryFile]:
         """Every file by its path, in the order of paths."""
-        items = iterate(self._memory, self._scope, kinds=["fact"], labels=[LABEL])
+        items = iterate(self._memory, self._scope, kinds=["fact"], labels=[LABEL], exact=True)
         return dict(sorted((file.path, file) for file in _read(items)))
 
     def get(self, path: str) -> MemoryFile:

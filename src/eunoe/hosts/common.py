@@ -19,9 +19,8 @@ from uuid import UUID, uuid4
 
 import eunoe
 from eunoe.errors import InputError, NotFoundError
-from eunoe.memory import AsyncMemory, Memory
+from eunoe.memory import AsyncMemory, Memory, iterate
 from eunoe.model.arguments import check_text
-from eunoe.model.atom import Item
 from eunoe.model.message import Message
 from eunoe.model.scope import ScopeLike
 from eunoe.text.normalize import replace_surrogates
@@ -65,16 +64,6 @@ def awaited(method: Callable[..., R], on: str = "") -> Callable[..., Coroutine[A
     return call
 
 
-def iterate(memory: Memory, scope: ScopeLike, *, limit: int = _PAGE, **wanted: Any) -> Iterator[Item]:
-    """All that `memory.list` gives for a scope and no other, read in pages of `limit`."""
-    after = ""
-    while True:
-        page = memory.list(scope, limit=limit, after=after, exact=True, **wanted)
-        yield from page.items
-        if not (after := page.next):
-            return
-
-
 def whole_message(value: Mapping[str, Any], field: str, role: str, words: str) -> dict[str, Any]:
     """A message for `Memory.observe` that keeps a value whole, in a field of its metadata; only half an emoji in it is
     replaced."""
@@ -87,7 +76,7 @@ def whole_message(value: Mapping[str, Any], field: str, role: str, words: str) -
 
 def latest_messages(memory: Memory, scope: ScopeLike, field: str) -> Iterator[Message]:
     """The messages with this field, the latest first."""
-    for item in iterate(memory, scope, kinds=["message"], newest=True):
+    for item in iterate(memory, scope, kinds=["message"], newest=True, exact=True):
         if isinstance(item, Message) and field in item.metadata:
             yield item
 

@@ -60,7 +60,12 @@ class EunoeMemory(BaseMemory):
 
         They do not begin with the result of a tool: what called it comes too.
         """
-        chat = self._latest_chat()
+        latest: list[ChatMessage] = []
+        for message in latest_messages(self._memory, self.scope, _MESSAGE):
+            if len(latest) >= self.chat_limit and latest[-1].role not in _RESULTS:
+                break
+            latest.append(ChatMessage.model_validate(message.metadata[_MESSAGE]))
+        chat = latest[::-1]
         if not input or not self.tokens:
             return chat
         context = self._memory.context(self.scope, input, tokens=self.tokens)
@@ -77,26 +82,15 @@ class EunoeMemory(BaseMemory):
         self.put_messages([message])
 
     def put_messages(self, messages: list[ChatMessage]) -> None:
-        self._memory.observe(self.scope, list(map(_to_message, messages)))
+        given = []
+        for message in messages:
+            whole = message.model_dump(mode="json", exclude_none=True)
+            given.append(whole_message(whole, _MESSAGE, message.role.value, message.content or ""))
+        self._memory.observe(self.scope, given)
 
     def set(self, messages: list[ChatMessage]) -> None:
-        """Forget the chat and put another one in its place."""
         self.reset()
         self.put_messages(messages)
 
     def reset(self) -> None:
-        """Forget the chat, with what was learned from it."""
         forget_messages(self._memory, self.scope, _MESSAGE)
-
-    def _latest_chat(self) -> list[ChatMessage]:
-        chat: list[ChatMessage] = []
-        for message in latest_messages(self._memory, self.scope, _MESSAGE):
-            if len(chat) >= self.chat_limit and chat[-1].role not in _RESULTS:
-                break
-            chat.append(ChatMessage.model_validate(message.metadata[_MESSAGE]))
-        return chat[::-1]
-
-
-def _to_message(message: ChatMessage) -> dict[str, Any]:
-    whole = message.model_dump(mode="json", exclude_none=True)
-    return whole_message(whole, _MESSAGE, message.role.value, message.content or "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from eunoe.errors import InputError, MissingPackageError
 from eunoe.hosts.chats.formats import words_of
@@ -49,34 +49,31 @@ class EunoeSession(SessionABC):
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The latest items, in the order in which they were added."""
-        return await asyncio.to_thread(self._items, resolve_session_limit(limit, self.session_settings))
+        count = resolve_session_limit(limit, self.session_settings)
+
+        def read() -> list[TResponseInputItem]:
+            latest = latest_messages(self._memory, self._scope, _ITEM)
+            return [message.metadata[_ITEM] for message in islice(latest, count and max(count, 0))][::-1]
+
+        return await asyncio.to_thread(read)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        if items:
-            await asyncio.to_thread(self._memory.observe, self._scope, [_to_message(item) for item in items])
+        messages = []
+        for item in items:
+            if not isinstance(item, Mapping):
+                raise InputError(f"an item is a dict with a role or a type, not {type(item).__name__}")
+            # A call, a result or reasoning has no role, and no words.
+            role = item.get("role") or ("tool" if str(item.get("type")).endswith("output") else "assistant")
+            words = words_of(item.get("content")) if item.get("role") else ""
+            messages.append(whole_message(item, _ITEM, str(role), words))
+        if messages:
+            await asyncio.to_thread(self._memory.observe, self._scope, messages)
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Forget the latest item, with what was learned from it, and return it."""
-        return await asyncio.to_thread(self._pop)
-
-    async def clear_session(self) -> None:
-        """Forget the conversation, with what was learned from it."""
-        await asyncio.to_thread(forget_messages, self._memory, self._scope, _ITEM)
-
-    def _items(self, count: int | None) -> list[TResponseInputItem]:
-        latest = latest_messages(self._memory, self._scope, _ITEM)
-        return [message.metadata[_ITEM] for message in islice(latest, count and max(count, 0))][::-1]
-
-    def _pop(self) -> TResponseInputItem | None:
         latest = latest_messages(self._memory, self._scope, _ITEM)
         mine = (each.metadata[_ITEM] for each in latest if forget_message(self._memory, self._scope, each.id))
-        return next(mine, None)
+        return await asyncio.to_thread(next, mine, None)
 
-
-def _to_message(item: object) -> dict[str, Any]:
-    """An item as a message: its words, or none for a call, a result or reasoning."""
-    if not isinstance(item, Mapping):
-        raise InputError(f"an item is a dict with a role or a type, not {type(item).__name__}")
-    role = item.get("role") or ("tool" if str(item.get("type")).endswith("output") else "assistant")
-    words = words_of(item.get("content")) if item.get("role") else ""
-    return whole_message(item, _ITEM, str(role), words)
+    async def clear_session(self) -> None:
+        await asyncio.to_thread(forget_messages, self._memory, self._scope, _ITEM)

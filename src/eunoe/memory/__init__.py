@@ -1,9 +1,10 @@
 """The public verbs: `Memory` blocks, `AsyncMemory` is awaited, `at()` binds either of them to a scope."""
 
-from eunoe.memory.changes import Change
+from eunoe.memory.face import Change
 from eunoe.memory.faces import AsyncMemory, AsyncScopedMemory, ScopedMemory
 from eunoe.memory.groups import Admin, Corrections, Graph, Leases, Streams, Summaries
 from eunoe.memory.memory import Memory
+from eunoe.memory.pages import iterate, iterate_atoms
 from eunoe.records.identity import repeatable
 from eunoe.store.location import restore
 from eunoe.store.output_file import check_no_store, open_output
@@ -26,6 +27,8 @@ __all__ = [
     "Summaries",
     "check_no_store",
     "default_path",
+    "iterate",
+    "iterate_atoms",
     "lease_seconds",
     "open_output",
     "repeatable",

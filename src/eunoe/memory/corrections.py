@@ -49,7 +49,7 @@ class _Message(NamedTuple):
     """None if nothing is learned from it."""
 
 
-def add_correction(
+def corrections_add(
     engine: Engine, scope: Scope, id: str, verdict: Verdict, sentence: str, bounds: Bounds
 ) -> Correction:
     """Keep a correction, and do at once what it says."""

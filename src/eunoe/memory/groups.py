@@ -9,15 +9,17 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 from eunoe.embed.store_embedder import Progress
-from eunoe.engine import Engine
 from eunoe.errors import InputError, LlmError
 from eunoe.llm import check_model_spec
-from eunoe.memory.guard import OPEN, Guard
+from eunoe.memory.face import Face
+from eunoe.memory.guard import OPEN
+from eunoe.memory.verb import verb
 from eunoe.model.arguments import (
     VERDICTS,
     Verdict,
@@ -56,43 +58,34 @@ from eunoe.model.result import (
 )
 from eunoe.model.scope import ScopeLike, Scopes
 from eunoe.model.stream import MODEL_SETTINGS, Revision, Settings, Stream
-from eunoe.records.corrections import list_corrections, remove_correction
 from eunoe.records.revisions import NewSummary
-from eunoe.records.streams import check_not_incognito
-from eunoe.records.summaries import read_revisions, restore_summary, write_summary
-from eunoe.transfer.export import export_scopes
-from eunoe.work.leases import acquire_lease, drop_lease, fail_lease, list_leases, release_lease, renew_lease, renewing
+from eunoe.work.leases import renewing
 
 _MAX_CALLS = 1000
 """On one page."""
+MAX_LEASE_SECONDS = 7 * 24 * 3600.0
+"""Whoever needs longer renews it: until then nobody goes on with the work of a killed process."""
 SettingValue = str | int | float | bool | Sequence[str]
 
 
-class Access(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Access:
     """How often a memory was recalled, and when last."""
 
     times: int = 0
     last: datetime | None = None
 
 
-class Group:
-    def __init__(self, engine: Engine, guard: Guard = OPEN) -> None:
-        self._engine = engine
-        self._guard = guard
-
-    def __repr__(self) -> str:
-        target = "" if self._guard.bounds.scopes else self._engine.store.target
-        return f"{type(self).__name__} of {target!r}"
-
-
-class Streams(Group):
+class Streams(Face):
     """Streams: their settings and presets, the clean-up of old atoms, incognito sessions."""
 
+    @verb("read", "GET /v1/streams", answer="streams", paged=True)
     def list(self, /, **keys: str) -> builtins.list[Stream]:
         """Return the streams of all scopes, or of those that have these keys: settings, summary, what waits."""
-        return self._engine.run(self._engine.streams, self._guard.keys(keys, "read"), self._guard.bounds)
+        return self._run(self._engine.streams_list, self._guard.keys(keys), self._guard.bounds)
 
-    def configure(self, scope: ScopeLike, /, preset: str = "", **changes: SettingValue) -> Stream:
+    @verb("write", "PATCH /v1/streams", settings=True)
+    def configure(self, /, scope: ScopeLike, preset: str = "", **changes: SettingValue) -> Stream:
         """Change the settings of one stream, and make it if it is new: so an agent gets a shard.
 
         >>> with eunoe.open(":memory:") as memory:
@@ -100,17 +93,18 @@ class Streams(Group):
         >>> stream.preset, stream.settings.consolidation_trigger
         ('agent', 16)
         """
-        owner = self._guard.scope(scope, "write")
+        owner = self._guard.scope(scope)
         self._guard.allow_settings(changes)
         _check_models(changes)
-        return self._engine.run(self._engine.configure, owner, check_name(preset, "preset"), changes)
+        return self._run(self._engine.streams_configure, owner, check_name(preset, "preset"), changes)
 
+    @verb("read", "GET /v1/presets", answer="presets")
     def presets(self) -> dict[str, Settings]:
         """Return the kinds of streams there are, and the settings each starts with."""
-        self._guard.allow("read")
-        return self._engine.run(self._engine.presets)
+        return self._run(self._engine.streams_presets)
 
-    def set_preset(self, name: str, /, like: str = "", **changes: SettingValue) -> Settings:
+    @verb("admin", "PUT /v1/presets/{name}", settings=True, whole=True)
+    def set_preset(self, /, name: str, like: str = "", **changes: SettingValue) -> Settings:
         """Change a kind of stream, or make a new one, like another one if that is named.
 
         >>> with eunoe.open(":memory:") as memory:
@@ -118,11 +112,11 @@ class Streams(Group):
         >>> settings.owner, settings.consolidation_trigger
         (('team',), 5)
         """
-        self._guard.allow_store("admin")
         _check_models(changes)
         checked = check_name(name, "name"), check_name(like, "like")
-        return self._engine.run(self._engine.set_preset, *checked, changes)
+        return self._run(self._engine.streams_set_preset, *checked, changes)
 
+    @verb("forget", "POST /v1/retention")
     def apply_retention(
         self,
         scope: ScopeLike,
@@ -138,51 +132,52 @@ class Streams(Group):
         What is not given is taken from the stream's own settings. A user's scope means everything within, stream by
         stream, unless `exact` is set.
         """
-        from eunoe.form.retention import apply_retention
-
-        owner = self._guard.reach(scope, "forget", exact)
         given = {"max_age_days": max_age_days, "max_idle_days": max_idle_days, "keep_best": keep_best}
         policy = {name: value for name, value in given.items() if value is not None}
-        engine, is_dry = self._engine, check_flag(dry_run, "dry_run")
-        return engine.run(apply_retention, engine.store, engine.access, owner, policy, is_dry)
+        owner, is_dry = self._guard.reach(scope, exact), check_flag(dry_run, "dry_run")
+        return self._run(self._engine.streams_apply_retention, owner, policy, is_dry)
 
+    @verb("write", "POST /v1/memories/{id}/unarchive")
     def unarchive(self, scope: ScopeLike, id: str) -> Receipt:
         """Bring an archived atom back."""
-        return self._engine.run(self._engine.unarchive, self._guard.scope(scope, "write"), check_id(id))
+        return self._run(self._engine.streams_unarchive, self._guard.scope(scope), check_id(id))
 
+    @verb("write", "POST /v1/incognito")
     def set_incognito(self, scope: ScopeLike, on: bool = True) -> None:
         """Mark a session as one of which nothing is kept, or take the mark off.
 
         The mark itself is a fingerprint that says nothing. A session that already has messages is refused: forget
         them first.
         """
-        owner, bounds = self._guard.scope(scope, "write"), self._guard.bounds
-        self._engine.run(self._engine.set_incognito, owner, check_flag(on, "on"), bounds)
+        owner, bounds = self._guard.scope(scope), self._guard.bounds
+        self._run(self._engine.streams_set_incognito, owner, check_flag(on, "on"), bounds)
 
 
-class Summaries(Group):
+class Summaries(Face):
     """Summaries of streams, and all their revisions."""
 
+    @verb("write", "POST /v1/consolidate", answer="revision", slow=True)
     def consolidate(self, scope: ScopeLike, *, force: bool = True) -> Revision | None:
         """Write a stream's waiting observations into its summary now; without `force` only if enough wait.
 
         Return the new revision, or None if there was nothing to do.
         """
-        owner, checked = self._guard.scope(scope, "write"), check_flag(force, "force")
-        return self._engine.run(self._engine.former.consolidator.consolidate, owner, checked)
+        return self._run(self._engine.summaries_consolidate, self._guard.scope(scope), check_flag(force, "force"))
 
+    @verb("read", "GET /v1/revisions", answer="revisions", paged=True)
     def revisions(self, scope: ScopeLike) -> builtins.list[Revision]:
         """Return every revision of a stream's summary, oldest first."""
-        return self._engine.run(read_revisions, self._engine.store, self._guard.scope(scope, "read"))
+        return self._run(self._engine.summaries_revisions, self._guard.scope(scope))
 
+    @verb("write", "POST /v1/revisions/{number}/restore")
     def restore(self, scope: ScopeLike, number: int) -> Revision:
         """Make an earlier revision of the summary the current one, as a new revision.
 
         What later revisions had absorbed waits again to be consolidated.
         """
-        owner, checked = self._guard.scope(scope, "write"), check_count(number, "number")
-        return self._engine.run(restore_summary, self._engine.store, owner, checked)
+        return self._run(self._engine.summaries_restore, self._guard.scope(scope), check_count(number, "number"))
 
+    @verb("write", "POST /v1/revisions")
     def write(
         self,
         scope: ScopeLike,
@@ -210,7 +205,6 @@ class Summaries(Group):
         ...     revision.absorbed == (kept.id,), memory.streams.list(user="anna")[0].observations
         (True, 0)
         """
-        owner = self._guard.scope(scope, "write")
         summary = NewSummary(
             check_text(text),
             check_id(author, "author"),
@@ -219,12 +213,13 @@ class Summaries(Group):
             None if base is None else check_count(base, "base", least=0),
         )
         held = check_optional_lease(lease)
-        return self._engine.run(write_summary, self._engine.store, owner, summary, held)
+        return self._run(self._engine.summaries_write, self._guard.scope(scope), summary, held)
 
 
-class Corrections(Group):
+class Corrections(Face):
     """Corrections by hand: they count for what is like the corrected sentence, and for nothing else."""
 
+    @verb("write", "POST /v1/corrections")
     def add(self, scope: ScopeLike, id: str, verdict: Verdict, *, sentence: str = "") -> Correction:
         """Say that a memory or message is worth keeping, is not, or is of another kind.
 
@@ -243,26 +238,28 @@ class Corrections(Group):
         >>> page.passed_over[0].reason
         "by your correction of 'I had pasta for lunch.'"
         """
-        from eunoe.memory.corrections import add_correction
+        from eunoe.memory.corrections import corrections_add
 
-        owner, bounds = self._guard.scope(scope, "write"), self._guard.bounds
-        checked = check_choice(verdict, "verdict", VERDICTS)
+        owner, bounds = self._guard.scope(scope), self._guard.bounds
+        checked = check_id(id), check_choice(verdict, "verdict", VERDICTS)
         part = " ".join(check_text(sentence, "sentence").split())
-        return self._engine.run(add_correction, self._engine, owner, check_id(id), checked, part, bounds)
+        return self._run(corrections_add, self._engine, owner, *checked, part, bounds)
 
+    @verb("read", "GET /v1/corrections", answer="corrections")
     def list(self, scope: ScopeLike) -> builtins.list[Correction]:
         """Return the corrections that are kept in a scope, latest first. Those of a user's messages are the user's."""
-        return self._engine.run(list_corrections, self._engine.store, self._guard.scope(scope, "read"))
+        return self._run(self._engine.corrections_list, self._guard.scope(scope))
 
+    @verb("write", "POST /v1/corrections/{id}/remove")
     def remove(self, scope: ScopeLike, id: str) -> None:
         """Let a correction count no more. What it changed at once stays as it is."""
-        owner = self._guard.scope(scope, "write")
-        self._engine.run(remove_correction, self._engine.store, owner, check_id(id))
+        self._run(self._engine.corrections_remove, self._guard.scope(scope), check_id(id))
 
 
-class Graph(Group):
+class Graph(Face):
     """The entity graph: which names stand in the same memories."""
 
+    @verb("read", "GET /v1/graph")
     def neighbours(
         self, scope: ScopeLike, entity: str = "", *, depth: int = 1, limit: int = 50, exact: bool = False
     ) -> Neighbourhood:
@@ -282,14 +279,14 @@ class Graph(Group):
         >>> [entity.name for entity in near.entities]
         ['Anna Berg', 'Felix Cole', 'Rome']
         """
-        from eunoe.recall.neighbourhood import MAX_DEPTH, MAX_ENTITIES, find_neighbourhood
+        from eunoe.recall.neighbourhood import MAX_DEPTH, MAX_ENTITIES
 
-        owner = self._guard.reach(scope, "read", exact)
+        owner = self._guard.reach(scope, exact)
         check_text(entity, "entity")
         steps, most = check_count(depth, "depth", most=MAX_DEPTH), check_count(limit, "limit", most=MAX_ENTITIES)
-        engine = self._engine
-        return engine.run(find_neighbourhood, engine.indexes, owner, entity, steps, most)
+        return self._run(self._engine.graph_neighbours, owner, entity, steps, most)
 
+    @verb("read", "GET /v1/graph/size")
     def size(self, scope: ScopeLike, *, exact: bool = False) -> GraphSize:
         """Return how many passages, entities and triples there are.
 
@@ -298,11 +295,9 @@ class Graph(Group):
         ...     memory.graph.size("project=atlas")
         GraphSize(passages=1, entities=2, mentions=2, triples=0)
         """
-        from eunoe.recall.neighbourhood import measure_graph
+        return self._run(self._engine.graph_size, self._guard.reach(scope, exact))
 
-        owner, engine = self._guard.reach(scope, "read", exact), self._engine
-        return engine.run(measure_graph, engine.indexes, owner)
-
+    @verb("write", "POST /v1/graph/extract", slow=True)
     def extract(self, scope: ScopeLike, *, limit: int | None = None, ask: bool = True) -> GraphReport:
         """Have the language model read the passages that it has not read yet, at most so many, for entities and
         triples; the graph takes both in. Without this it finds names by itself.
@@ -311,17 +306,14 @@ class Graph(Group):
         `ask` only these are taken in. One whose answer cannot be used stays due. Raise LlmError if there is nothing in
         metadata and no language model.
         """
-        from eunoe.form.graph_extraction import extract_graph
-
-        owner = self._guard.scope(scope, "write")
         most = None if limit is None else check_count(limit, "limit")
-        engine, may_ask = self._engine, check_flag(ask, "ask")
-        return engine.run(extract_graph, engine.store, engine.models, owner, most, may_ask)
+        return self._run(self._engine.graph_extract, self._guard.scope(scope), most, check_flag(ask, "ask"))
 
 
-class Admin(Group):
+class Admin(Face):
     """Moving, re-embedding and looking after a store."""
 
+    @verb("read", slow=True)
     def export(
         self,
         scope: Scopes,
@@ -337,15 +329,15 @@ class Admin(Group):
 
         What is damaged raises DamagedStoreError; with `skip_damaged` it is left out, and the log names it.
         """
-        scopes = self._guard.reaches(scope, "read", exact)
+        scopes = self._guard.reaches(scope, exact)
         if not isinstance(target, str | Path) and not hasattr(target, "write"):
             raise InputError(f"target must be a path or an open file, not {type(target).__name__}")
         if isinstance(target, str | Path):
             check_path(target, "target")
-        report, skip_damaged = check_callback(progress, "progress"), check_flag(skip_damaged, "skip_damaged")
-        store, bounds = self._engine.store, self._guard.bounds
-        return self._engine.run(export_scopes, store, scopes, target, report, skip_damaged, bounds)
+        checked = check_callback(progress, "progress"), check_flag(skip_damaged, "skip_damaged")
+        return self._run(self._engine.admin_export, scopes, target, *checked, self._guard.bounds)
 
+    @verb("write", slow=True)
     def import_(
         self, source: str | Path | Iterable[str], *, progress: Callable[[int], None] | None = None
     ) -> ImportReport:
@@ -353,33 +345,33 @@ class Admin(Group):
 
         A restricted memory refuses all of it if a line is out of its reach; lines without a tenant get its own.
         """
-        self._guard.allow("write")
         if not isinstance(source, Path | Iterable) or isinstance(source, bytes | type):
             raise InputError(f"source must be a path or lines, not {type(source).__name__}")
         if isinstance(source, str | Path):
             check_path(source, "source")
         check = None if self._guard is OPEN else self._guard.line
-        return self._engine.run(self._engine.import_, source, check_callback(progress, "progress"), check)
+        return self._run(self._engine.admin_import, source, check_callback(progress, "progress"), check)
 
+    @verb("admin", slow=True, whole=True)
     def backup(self, target: str | Path, *, progress: Callable[[int, int], None] | None = None) -> BackupReport:
         """Copy the whole store to a file, in place of an earlier backup, while it is in use; then read the copy.
 
         The file appears when it is complete. `eunoe.restore` brings it back.
         """
-        self._guard.allow_store("admin")
         if not isinstance(target, str | Path):
             raise InputError(f"target must be a path, not {type(target).__name__}")
         path = Path(check_path(target, "target"))
-        return self._engine.run(self._engine.backup, path, check_callback(progress, "progress"))
+        return self._run(self._engine.admin_backup, path, check_callback(progress, "progress"))
 
+    @verb("admin", "POST /v1/reembed", answer="count", slow=True, whole=True)
     def reembed(self, model: Any = None, *, progress: Progress | None = None) -> int:
         """Make vectors with another model, or those still missing if none is named; return how many were made.
 
         Can be stopped and called again: it goes on where it was. Recall uses the old vectors until the new are there.
         """
-        self._guard.allow_store("admin")
-        return self._engine.run(self._engine.reembed, model, check_callback(progress, "progress"))
+        return self._run(self._engine.admin_reembed, model, check_callback(progress, "progress"))
 
+    @verb("admin", "POST /v1/check", slow=True, whole=True, changes=False)
     def check(self, *, progress: Callable[[int], None] | None = None) -> CheckReport:
         """Read the whole store and say what is damaged or lost; the report is true if nothing is.
 
@@ -389,16 +381,17 @@ class Admin(Group):
         >>> bool(report), report.damage
         (True, ())
         """
-        self._guard.allow_store("admin")
-        return self._engine.run(self._engine.check, check_callback(progress, "progress"))
+        return self._run(self._engine.admin_check, check_callback(progress, "progress"))
 
+    @verb("admin", "POST /v1/reindex", answer="count", slow=True)
     def reindex(self, scope: Scopes) -> int:
         """Drop the indexes of these scopes and build them anew from the records; return how many.
 
         A user's scope has one of everything within: a scope within it counts no further one.
         """
-        return self._engine.run(self._engine.reindex, self._guard.reaches(scope, "admin"))
+        return self._run(self._engine.admin_reindex, self._guard.reaches(scope))
 
+    @verb("admin", "POST /v1/cold-sessions", slow=True, whole=True)
     def process_cold_sessions(
         self, *, idle: float = 600, minimum: int = 4, limit: int = 100, concurrency: int = 3
     ) -> FormReport:
@@ -406,22 +399,19 @@ class Admin(Group):
 
         One that fails is reported and stays due; the others go on. At most `limit` are taken, `concurrency` at a time.
         """
-        from eunoe.form.idle_sessions import form_idle_sessions
-
-        self._guard.allow_store("admin")
         counts = {"minimum": minimum, "limit": limit, "concurrency": concurrency}
         checked = [check_count(value, name) for name, value in counts.items()]
-        engine, seconds = self._engine, check_seconds(idle, "idle")
-        return engine.run(form_idle_sessions, engine.store, engine.former, seconds, *checked)
+        return self._run(self._engine.admin_process_cold_sessions, check_seconds(idle, "idle"), *checked)
 
+    @verb("admin", "GET /v1/calls", whole=True, changes=False)
     def calls(self, *, limit: int = 50, after: str = "") -> Page[ModelCall]:
         """Return the calls of language models, the latest first, a page at a time; the last 10,000 are kept.
 
         Each says what it was for, how long it took and what it cost; what was asked and answered is not kept.
         """
-        self._guard.allow_store("admin")
-        return self._engine.run(self._engine.usage.calls, check_count(limit, "limit", most=_MAX_CALLS), after)
+        return self._run(self._engine.admin_calls, check_count(limit, "limit", most=_MAX_CALLS), after)
 
+    @verb("admin", "POST /v1/models/test", slow=True, changes=False)
     def test_llm(self) -> LlmReport:
         """Ask the language model for one word; say whether it answers, what that took, or what is wrong.
 
@@ -431,33 +421,20 @@ class Admin(Group):
         ...     bool(memory.admin.test_llm()), memory.admin.calls().items[0].operation
         (True, 'test')
         """
-        self._guard.allow("admin")
-        return self._engine.run(self._engine.models.check)
+        return self._run(self._engine.admin_test_llm)
 
+    @verb("read", "POST /v1/access-counts", answer="counts")
     def access_counts(self, scope: ScopeLike, ids: Iterable[str], *, exact: bool = False) -> dict[str, Access]:
         """Return how often memories were recalled, and when last."""
-        owner, wanted = self._guard.reach(scope, "read", exact), check_names(as_list(ids, "ids"), "ids")
-        counts = self._engine.run(self._engine.access.counts, owner, wanted)
+        owner, wanted = self._guard.reach(scope, exact), check_names(as_list(ids, "ids"), "ids")
+        counts = self._run(self._engine.admin_access_counts, owner, wanted)
         return {id: Access(count.times, count.last) if count else Access() for id, count in counts.items()}
 
 
-def _check_models(changes: dict[str, Any]) -> None:
-    """Refuse a model that can be none when it is named, not when it is asked."""
-    for name in MODEL_SETTINGS:
-        if isinstance(spec := changes.get(name, ""), str):
-            try:
-                check_model_spec(spec)
-            except LlmError as error:
-                raise InputError(f"{name}: {error}") from error
-
-
-MAX_LEASE_SECONDS = 7 * 24 * 3600.0
-"""Whoever needs longer renews it: until then nobody goes on with the work of a killed process."""
-
-
-class Leases(Group):
+class Leases(Face):
     """Who works on what in a scope. A lease that nobody renews runs out, so that a killed worker holds up nobody."""
 
+    @verb("write", changes=False)
     def acquire(
         self,
         scope: ScopeLike,
@@ -483,45 +460,55 @@ class Leases(Group):
         ...     second, memory.leases.list("user=anna")
         (None, [])
         """
-        owner, checked = self._guard.scope(scope, "write"), check_id(name, "name")
-        wanted = None if seconds is None else _check_lease_seconds(seconds)
         kept = None if data is None else dict(check_metadata(data, "data"))
-        flag = check_flag(ignore_pause, "ignore_pause")
-        run, store = self._engine.run, self._engine.store
-        return run(acquire_lease, store, owner, checked, wanted, flag, kept, check_not_incognito)
+        wanted = None if seconds is None else _check_lease_seconds(seconds)
+        checked = check_id(name, "name"), wanted, check_flag(ignore_pause, "ignore_pause"), kept
+        return self._run(self._engine.leases_acquire, self._guard.scope(scope), *checked)
 
+    @verb("write", changes=False)
     def renew(self, scope: ScopeLike, lease: Lease) -> bool:
         """Hold on to a lease for its seconds from now on; False if it is no longer yours."""
-        owner = self._guard.scope(scope, "write")
-        return self._engine.run(renew_lease, self._engine.store, owner, check_lease(lease))
+        return self._run(self._engine.leases_renew, self._guard.scope(scope), check_lease(lease))
 
+    @verb("write", changes=False)
     def release(self, scope: ScopeLike, lease: Lease) -> bool:
         """Give a lease back undone, so that anybody can take it at once; False if it is no longer yours."""
-        owner = self._guard.scope(scope, "write")
-        return self._engine.run(release_lease, self._engine.store, owner, check_lease(lease))
+        return self._run(self._engine.leases_release, self._guard.scope(scope), check_lease(lease))
 
+    @verb("write", changes=False)
     def fail(self, scope: ScopeLike, lease: Lease, error: str) -> bool:
         """Say that the work failed: it may be tried again after a pause that grows with every attempt.
 
         Return False if the lease is no longer yours. `list` and `status` show it until the work is done.
         """
-        owner, said = self._guard.scope(scope, "write"), check_text(error, "error")
-        return self._engine.run(fail_lease, self._engine.store, owner, check_lease(lease), said)
+        owner, said = self._guard.scope(scope), check_text(error, "error")
+        return self._run(self._engine.leases_fail, owner, check_lease(lease), said)
 
+    @verb("read")
     def list(self, scope: ScopeLike, prefix: str = "") -> builtins.list[LeaseStatus]:
         """Return what is held or has failed, of names that begin so, in the order of the names."""
-        owner, start = self._guard.scope(scope, "read"), check_name(prefix, "prefix")
-        return self._engine.run(list_leases, self._engine.store, owner, start)
+        return self._run(self._engine.leases_list, self._guard.scope(scope), check_name(prefix, "prefix"))
 
+    @verb("write", changes=False)
     def drop(self, scope: ScopeLike, name: str) -> bool:
         """End a lease, whoever holds it, and forget that it failed; False if there was none."""
-        owner, checked = self._guard.scope(scope, "write"), check_id(name, "name")
-        return self._engine.run(drop_lease, self._engine.store, owner, checked)
+        return self._run(self._engine.leases_drop, self._guard.scope(scope), check_id(name, "name"))
 
     def renewing(self, scope: ScopeLike, lease: Lease) -> AbstractContextManager[None]:
         """Renew a lease in a thread of its own while the block lasts, or until it is lost."""
-        owner, held = self._guard.scope(scope, "write"), check_lease(lease)
+        self._guard.allow("write")
+        owner, held = self._guard.scope(scope), check_lease(lease)
         return renewing(lambda: self.renew(owner, held), held.seconds)
+
+
+def _check_models(changes: dict[str, Any]) -> None:
+    """Refuse a model that can be none when it is named, not when it is asked."""
+    for name in MODEL_SETTINGS:
+        if isinstance(spec := changes.get(name, ""), str):
+            try:
+                check_model_spec(spec)
+            except LlmError as error:
+                raise InputError(f"{name}: {error}") from error
 
 
 def _check_lease_seconds(seconds: object) -> float:

@@ -1,4 +1,4 @@
-"""Guard: what a memory may be used for. Every verb asks it first, so that nothing above the verbs has to."""
+"""Guard: what a memory may be used for. Every verb asks it, so that nothing above the verbs has to."""
 
 from __future__ import annotations
 
@@ -35,23 +35,25 @@ class Guard:
             raise AccessError(f"the right {right!r} is missing: use a key, or a memory, that has it")
 
     def allow_store(self, right: Right) -> None:
-        """Refuse a verb about the whole store to whoever has only a part of it."""
+        """Refuse what is about the whole store to whoever lacks the right, or has only a part of it."""
         self.allow(right)
+        self.allow_whole()
+
+    def allow_whole(self) -> None:
+        """Refuse a verb about the whole store to whoever has only a part of it."""
         if self.bounds.scopes:
             raise AccessError("this is about the whole store: use a memory without a tenant and without scopes")
 
-    def scope(self, scope: ScopeLike, right: Right) -> Scope:
-        """Return one scope alone, with the tenant, if the right is there and the scope within the bounds."""
-        self.allow(right)
+    def scope(self, scope: ScopeLike) -> Scope:
+        """Return one scope alone, with the tenant, if it is within the bounds."""
         parsed = Scope.of(scope)
         if parsed.within:
             raise ScopeError(f"{show(parsed.text)} means many scopes, and this is about one: leave out '/*'")
         return self._within(parsed)
 
-    def reach(self, scope: ScopeLike, right: Right, exact: bool = False) -> Scope:
+    def reach(self, scope: ScopeLike, exact: bool = False) -> Scope:
         """Return what a scope means to a verb that reads or forgets: of a user, everything within, unless it is to be
         exact. What lies within other scopes may be of other people: that takes `/*`, and the right "admin"."""
-        self.allow(right)
         parsed = Scope.of(scope)
         if check_flag(exact, "exact"):
             if parsed.within:
@@ -64,16 +66,15 @@ class Guard:
             return self._within(parsed).everything
         return self._within(parsed)
 
-    def reaches(self, scopes: Scopes, right: Right, exact: bool = False) -> list[Scope]:
+    def reaches(self, scopes: Scopes, exact: bool = False) -> list[Scope]:
         """Return what one scope or several mean, as `reach` does, each once; one that is out of bounds refuses them
         all."""
-        meant = list(dict.fromkeys(self.reach(scope, right, exact) for scope in parse_scopes(scopes)))
+        meant = list(dict.fromkeys(self.reach(scope, exact) for scope in parse_scopes(scopes)))
         wide = [scope for scope in meant if scope.within]
         return [scope for scope in meant if not any(each != scope and each.covers(scope) for each in wide)]
 
-    def keys(self, keys: Mapping[str, str], right: Right) -> Mapping[str, str]:
+    def keys(self, keys: Mapping[str, str]) -> Mapping[str, str]:
         """Return keys that scopes are to have, with the tenant."""
-        self.allow(right)
         wanted = parse_keys(keys)
         if self.tenant and wanted.get("tenant", self.tenant) != self.tenant:
             raise AccessError(_OTHER_TENANT)
@@ -114,7 +115,7 @@ class Guard:
     def allow_settings(self, changes: Mapping[str, Any]) -> None:
         """Refuse a model that is not the store's own: what a stream holds would be sent there."""
         if any(changes.get(name) for name in MODEL_SETTINGS):
-            self.allow_store("write")
+            self.allow_whole()
 
     def line(self, line: ScopedLine) -> ScopedLine:
         """Return a line of an import with its whole scope, if it may be imported."""

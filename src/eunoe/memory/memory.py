@@ -6,16 +6,17 @@ The verbs that need `recall` import it when they are called, so that opening a m
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
 from eunoe.embed.contract import Embedder
 from eunoe.engine import Engine
-from eunoe.errors import InputError, NotFoundError, ScopeError
+from eunoe.errors import InputError, ScopeError
 from eunoe.llm.contract import Llm
-from eunoe.memory.changes import Watch, WatchedEngine
+from eunoe.memory.face import Face, Watch
 from eunoe.memory.groups import Admin, Corrections, Graph, Leases, Streams, Summaries
 from eunoe.memory.guard import OPEN, Guard
+from eunoe.memory.verb import verb
 from eunoe.model.arguments import (
     ATOM_KINDS,
     KINDS,
@@ -39,7 +40,7 @@ from eunoe.model.arguments import (
     normalize_path,
     parse_optional_time,
 )
-from eunoe.model.atom import Atom, Item, parse_atom, parse_atoms
+from eunoe.model.atom import Atom, AtomFields, Item, parse_atom, parse_atoms
 from eunoe.model.message import MessageLike, parse_messages
 from eunoe.model.result import (
     Context,
@@ -55,10 +56,8 @@ from eunoe.model.result import (
 )
 from eunoe.model.scope import Scope, ScopeLike, Scopes, check_users
 from eunoe.model.turn import user_named_by
-from eunoe.records.atoms import expire_atoms
 from eunoe.records.forgetting import ByIds, ByPerson, Everything, Selection
-from eunoe.records.log import retract_messages
-from eunoe.records.reading import Choice, find_history, find_item, find_items, find_place, list_page, recent_page
+from eunoe.records.reading import Choice
 from eunoe.store.contract import ItemQuery
 
 if TYPE_CHECKING:
@@ -67,355 +66,10 @@ if TYPE_CHECKING:
     from eunoe.recall.request import Condition, Parts, VectorLike, VectorsLike, Where
 
 T = TypeVar("T")
-
-
-class Amendment:
-    """A part of `Memory`."""
-
-    _engine: Engine
-    _guard: Guard
-
-    def _change(self, owner: Scope, ids: Sequence[str], verb: Callable[..., T], *args: Any) -> T:
-        """Run a verb that changes what has these ids in one scope. The error says if they are elsewhere within it."""
-        try:
-            return self._engine.run(verb, *args)
-        except NotFoundError as error:
-            place = self._engine.run(find_place, self._engine.store, owner, ids)
-            if place is None:
-                raise
-            raise NotFoundError(f"{error}; {place} has it: name that scope") from error
-
-    def update(self, scope: ScopeLike, /, id: str, text: str | None = None, **changes: Any) -> Receipt:
-        """Close an atom and put a new one in its place; the old one stays readable.
-
-        Takes what `remember` takes. `valid_from` says since when the new one is true; now, if it is not given.
-
-        >>> with eunoe.open(":memory:") as memory:
-        ...     old = memory.remember("user=anna", "Anna lives in Paris.")
-        ...     new = memory.update("user=anna", old.id, "Anna lives in Rome.")
-        ...     [version.text for version in memory.history("user=anna", new.id)]
-        ['Anna lives in Paris.', 'Anna lives in Rome.']
-        """
-        owner = self._guard.scope(scope, "write")
-        scopes = self._guard.source_scopes(changes.pop("source_scopes", ()))
-        changed = self._guard.changes(changes, owner)
-        return self._change(owner, [check_id(id)], self._engine.update, owner, id, text, changed, scopes)
-
-    def expire(self, scope: ScopeLike, ids: str | Iterable[str], at: TimeLike | None) -> list[Receipt]:
-        """Set until when atoms hold, in place and without a new version; None means for ever.
-
-        From then on `recall` leaves them out unless `expired=True`; `get`, `list` and `history` show them.
-
-        >>> with eunoe.open(":memory:") as memory:
-        ...     kept = memory.remember("user=anna", "Anna is in Rome this week.")
-        ...     _ = memory.expire("user=anna", kept.id, "2024-05-12")
-        ...     len(memory.recall("user=anna", "Rome")), len(memory.recall("user=anna", "Rome", expired=True))
-        (0, 1)
-        """
-        owner = self._guard.scope(scope, "write")
-        wanted = [check_id(id, "ids") for id in check_names(as_list(ids, "ids"), "ids")]
-        end = parse_optional_time(at, "at")
-        return self._change(owner, wanted, expire_atoms, self._engine.store, owner, wanted, end)
-
-    def retract(self, scope: ScopeLike, ids: str | Iterable[str], retracted: bool = True) -> list[Receipt]:
-        """Take messages back that somebody edited, deleted or had answered anew; with `retracted=False` restore them.
-
-        They stay in the log, word for word: `get` and `list(retired=True)` show them. Nothing is recalled or learned
-        from them any more; what was learned from them before stays until it is changed or forgotten.
-
-        >>> with eunoe.open(":memory:") as memory:
-        ...     said = memory.observe("user=anna", ["I live in Paris.", "I live in Rome."])
-        ...     _ = memory.retract("user=anna", said[0].id)
-        ...     [hit.text for hit in memory.recall("user=anna", "Where do I live?")]
-        ['I live in Rome.']
-        """
-        owner = self._guard.scope(scope, "write")
-        wanted = [check_id(id, "ids") for id in check_names(as_list(ids, "ids"), "ids")]
-        flag = check_flag(retracted, "retracted")
-        return self._change(owner, wanted, retract_messages, self._engine.store, owner, wanted, flag)
-
-    def pin(self, scope: ScopeLike, id: str, pinned: bool = True) -> Receipt:
-        """Mark an atom or message as one that no clean-up may take, or take the mark off."""
-        owner = self._guard.scope(scope, "write")
-        flag = check_flag(pinned, "pinned")
-        return self._change(owner, [check_id(id)], self._engine.pin, owner, id, flag)
-
-    def forget(
-        self,
-        scope: Scopes,
-        ids: str | Iterable[str] = (),
-        *,
-        person: str = "",
-        mentions: bool = False,
-        everything: bool = False,
-        may_return: bool = False,
-        verify: bool = False,
-        exact: bool = False,
-    ) -> ForgetReport:
-        """Remove memories for good: these ids, a person, or everything in the scope. Name exactly one of the three.
-
-        A user's scope means everything within: their sessions, and what agents keep about them.
-
-        An atom goes with all its versions, a message with every atom that rests on it. What was forgotten is refused
-        when the same log or import is read again.
-
-        The report names, by scope, what still has the words: a message that a memory came from stays.
-
-        Args:
-            ids: in a user's scope `@SCOPE#ID` names one of several with the same id.
-            person: what they said and what is noted about them. `mentions` also takes what others said of them.
-            may_return: leave no tombstones, so that the same text may be stored again.
-            verify: search every table, file, index and cache for what should be gone.
-            exact: the one scope that is named, where a user's would mean everything within.
-
-        >>> with eunoe.open(":memory:") as memory:
-        ...     kept = memory.remember("user=anna", "Anna's PIN is 4711.")
-        ...     report = memory.forget("user=anna", kept.id, verify=True)
-        ...     report.atoms == (kept.id,), report.verified, memory.remember("user=anna", "Anna's PIN is 4711.").outcome
-        (True, True, 'forgotten')
-        """
-        scopes = self._guard.reaches(scope, "forget", exact)
-        wanted = check_names(as_list(ids, "ids") if ids != "" else (), "ids")
-        person = check_text(person, "person").strip()
-        flags = {"mentions": mentions, "everything": everything, "may_return": may_return, "verify": verify}
-        for name, flag in flags.items():
-            check_flag(flag, name)
-        if bool(wanted) + bool(person) + everything != 1:
-            raise InputError("say what to forget: ids, a person, or everything=True for the whole scope")
-        selection: Selection = ByIds(wanted) if wanted else ByPerson(person, mentions) if person else Everything()
-        return self._engine.run(self._engine.forget, scopes, selection, may_return, verify, self._guard.bounds)
-
-
 _MAX_PAGE: Final = 10_000
 
 
-class Inspection:
-    """A part of `Memory`."""
-
-    def __init__(self, engine: Engine, guard: Guard) -> None:
-        self._engine = engine
-        self._guard = guard
-
-    def get(self, scope: ScopeLike, id: str, *, exact: bool = False) -> Item:
-        """Return one message or atom, closed ones too. Raise NotFoundError if the scope has no such id.
-
-        A user's scope means everything within, here and below, unless `exact` is set. Raise ConflictError if the id is
-        not the user's own and several scopes within have it.
-        """
-        owner = self._guard.reach(scope, "read", exact)
-        return self._guard.redact(self._engine.run(find_item, self._engine.store, owner, check_id(id)))
-
-    def get_many(self, scope: ScopeLike, ids: str | Iterable[str], *, exact: bool = False) -> builtins.list[Item]:
-        """Return those of several messages and atoms that are there, in the order of their ids; closed ones too.
-
-        >>> with eunoe.open(":memory:") as memory:
-        ...     _ = memory.remember("user=anna", "Anna likes tea.", id="tea")
-        ...     [item.id for item in memory.get_many("user=anna", ["coffee", "tea"])]
-        ['tea']
-        """
-        owner = self._guard.reach(scope, "read", exact)
-        wanted = check_names(as_list(ids, "ids"), "ids")
-        return self._guard.redact(self._engine.run(find_items, self._engine.store, owner, wanted))
-
-    def view(self, scope: ScopeLike, name: str, build: Callable[[], T]) -> T:
-        """Return what `build()` makes of a scope, kept in memory until something is said, remembered, changed or
-        forgotten there, by whichever process.
-
-        `build` reads this scope and nothing else. All callers get the same object: leave it as it is.
-
-        >>> with eunoe.open(":memory:") as memory:
-        ...     _ = memory.remember("user=anna", "Anna likes tea.")
-        ...     memory.view("user=anna", "count", lambda: len(memory.list("user=anna").items))
-        1
-        """
-        owner, checked = self._guard.scope(scope, "read"), check_id(name, "name")
-        if not callable(build):
-            raise InputError(f"build must be a function, not {type(build).__name__}")
-        view: T = self._engine.run(self._engine.views.view, owner, self._guard.bounds, checked, build)
-        return view
-
-    def by_files(self, scope: ScopeLike, paths: Iterable[str], *, exact: bool = False) -> builtins.list[Atom]:
-        """Return what is remembered about these files, or about files in these folders; latest first."""
-        owner = self._guard.reach(scope, "read", exact)
-        if paths is None:
-            raise InputError("paths is None: name a file, or several in a list")
-        wanted = [normalize_path(path) for path in check_names(as_list(paths, "paths"), "paths")]
-        return self._guard.redact(self._engine.run(self._engine.by_files, owner, wanted))
-
-    def scopes(self, /, **keys: str) -> builtins.list[Scope]:
-        """Return all scopes that hold something, or those of them that have these keys with these values.
-
-        Fingerprints of what was forgotten count too: they move with an export.
-
-        >>> with eunoe.open(":memory:") as memory:
-        ...     _ = memory.remember({"user": "anna", "agent": "cook"}, "Anna likes garlic.")
-        ...     memory.scopes(user="anna")
-        [Scope(agent='cook', user='anna')]
-        """
-        return self._engine.run(self._engine.scopes, self._guard.keys(keys, "read"), self._guard.bounds)
-
-    def history(self, scope: ScopeLike, id: str, *, exact: bool = False) -> builtins.list[Atom]:
-        """Return all versions of an atom, oldest first."""
-        checked = self._guard.reach(scope, "read", exact), check_id(id)
-        return self._guard.redact(self._engine.run(find_history, self._engine.store, *checked))
-
-    def list(
-        self,
-        scope: ScopeLike,
-        *,
-        kinds: Iterable[Kind] = KINDS,
-        labels: Iterable[str] = (),
-        limit: int = 50,
-        after: str = "",
-        retired: bool = False,
-        newest: bool = False,
-        known_at: TimeLike | None = None,
-        where: Where | None = None,
-        offset: int = 0,
-        exact: bool = False,
-    ) -> Page[Item]:
-        """Return what the scope holds, oldest first or newest first, a page at a time.
-
-        What no longer holds is there too. Each item says its scope.
-
-        Args:
-            retired: what was superseded, archived or retracted too.
-            where: conditions on metadata, as in `recall`.
-            offset: so many that fit are passed over first.
-            known_at: what the store held at that moment.
-            exact: the one scope that is named, where a user's would mean everything within.
-        """
-        owner = self._guard.reach(scope, "read", exact)
-        condition, parts = (None, ()) if where is None else _parse_where(where)
-        query = ItemQuery(
-            kinds=check_choices(kinds, "kinds", KINDS),
-            open=not check_flag(retired, "retired"),
-            known_at=parse_optional_time(known_at, "known_at"),
-            order="newest" if check_flag(newest, "newest") else "seq",
-            limit=check_count(limit, "limit", most=_MAX_PAGE),
-            offset=check_count(offset, "offset", least=0),
-            metadata_parts=parts,
-        )
-        chosen = Choice(frozenset(check_names(as_list(labels, "labels"), "labels")), condition)
-        page = self._engine.run(list_page, self._engine.store, owner, query, chosen, after, self._guard.bounds)
-        return self._guard.redact(page)
-
-    def recent(
-        self,
-        /,
-        *,
-        since: TimeLike | None = None,
-        until: TimeLike | None = None,
-        limit: int = 50,
-        after: str = "",
-        kinds: Iterable[AtomKind] = ATOM_KINDS,
-        retired: bool = False,
-        in_review: bool | None = None,
-        within: ScopeLike | None = None,
-        exact: bool = False,
-        **keys: str,
-    ) -> Page[Item]:
-        """Return the facts and observations that were learned last, of all scopes or of one.
-
-        The latest comes first, a page at a time; each says its scope. Keys name a scope as they do for `recall`: a
-        user's means everything within, any other itself alone.
-
-        Args:
-            since, until: when they were recorded, `until` itself not included.
-            retired: what was superseded or archived too.
-            in_review: only those that wait to be looked at, or only the others.
-            within: the scope, in place of its keys; `agent=cook/*` means everything within.
-            exact: the one scope that is named, where a user's would mean everything within.
-
-        >>> with eunoe.open(":memory:") as memory:
-        ...     _ = memory.remember("user=anna", "Anna likes tea.")
-        ...     _ = memory.remember("user=ben", "Ben likes coffee.")
-        ...     [item.text for item in memory.recent().items], [item.text for item in memory.recent(user="anna").items]
-        (['Ben likes coffee.', 'Anna likes tea.'], ['Anna likes tea.'])
-        """
-        asked, bounds = _parse_within(within, keys), self._guard.bounds
-        if asked is None:
-            whole = bounds.narrowed(self._guard.keys({}, "read"))
-            scopes = whole and [scope.everything for scope in whole]
-        else:
-            scopes = [self._guard.reach(asked, "read", exact)]
-        query = ItemQuery(
-            kinds=check_choices(kinds, "kinds", ATOM_KINDS),
-            open=not check_flag(retired, "retired"),
-            since=parse_optional_time(since, "since"),
-            before=parse_optional_time(until, "until"),
-            in_review=in_review is not None and check_flag(in_review, "in_review"),
-            reviewed=in_review is False,
-            limit=check_count(limit, "limit", most=_MAX_PAGE),
-        )
-        return self._guard.redact(self._engine.run(recent_page, self._engine.store, scopes, query, after, bounds))
-
-    def review(
-        self, scope: ScopeLike, ids: str | Iterable[str], keep: bool = True, *, exact: bool = False
-    ) -> builtins.list[Receipt]:
-        """Keep new memories that wait for review: from then on they are recalled, and close what they were to close.
-
-        With `keep=False` they wait again, and what they had closed is in force again. To correct or to pin one keeps
-        it too; `forget` rejects it. Which streams have new memories wait is a setting, see docs/forming.md.
-
-        >>> with eunoe.open(":memory:", llm="none") as memory:
-        ...     _ = memory.streams.configure("user=anna", review="all")
-        ...     _ = memory.observe("user=anna", "I am allergic to peanuts.")
-        ...     _ = memory.form("user=anna")
-        ...     (atom,) = memory.recent(in_review=True).items
-        ...     before = len(memory.recall("user=anna", "peanuts", kinds=["fact", "observation"]))
-        ...     _ = memory.review("user=anna", atom.id)
-        ...     before, len(memory.recall("user=anna", "peanuts", kinds=["fact", "observation"]))
-        (0, 1)
-        """
-        owner = self._guard.reach(scope, "write", exact)
-        wanted = [check_id(id, "ids") for id in check_names(as_list(ids, "ids"), "ids")]
-        return self._engine.run(self._engine.review, owner, wanted, check_flag(keep, "keep"))
-
-    def preview(self, scope: ScopeLike, messages: MessageLike | Iterable[MessageLike] | None = None) -> Preview:
-        """Return what would be learned from messages in this scope, and is not known yet; nothing is kept.
-
-        They are formed as `observe` and `form` would, with the settings of the streams that they feed, each on its own:
-        what came before is not looked at. A language model is asked, and what that takes is counted. The answer also
-        names the atoms that are doubtful, and the messages that were passed over, each with the reason.
-
-        Args:
-            messages: without any, those of the conversation that are still to be formed.
-
-        >>> with eunoe.open(":memory:", llm="none") as memory:
-        ...     found = memory.preview("user=anna", ["I am allergic to peanuts.", "What time is it?"])
-        ...     [atom.text for atom in found.items], memory.scopes()
-        (['anna: I am allergic to peanuts.'], [])
-        >>> [(message.text, message.reason) for message in found.passed_over]
-        [('What time is it?', 'it only asks')]
-        """
-        from eunoe.memory.preview import preview
-
-        owner = self._guard.scope(scope, "write")
-        if messages is None:
-            self._guard.allow("read")  # it shows what was said
-        parsed = None if messages is None else parse_messages(messages, owner.pairs.get("session", ""))
-        self._guard.allow_users(filter(None, map(user_named_by, parsed or ())), owner)
-        return self._guard.redact(self._engine.run(preview, self._engine, owner, parsed, self._guard.bounds))
-
-
-def _parse_where(where: Where) -> tuple[Condition, tuple[Parts, ...]]:
-    from eunoe.recall.request import needed_parts, parse_where
-
-    return parse_where(where), needed_parts(where)
-
-
-def _parse_within(within: ScopeLike | None, keys: Mapping[str, str]) -> Scope | None:
-    if within is None:
-        return Scope(**keys) if keys else None
-    try:
-        scope = Scope.of(within)
-    except ScopeError as error:
-        raise InputError(f"within: {error}") from None
-    return (scope.extended(keys).everything if scope.within else scope.extended(keys)) if keys else scope
-
-
-class Memory(Inspection, Amendment):
+class Memory(Face):
     """A memory that lasts. Every verb names its scope; every write says what it did.
 
     Use it with or without `with`, in a script, a notebook or from many threads: what a verb has returned is stored.
@@ -428,30 +82,25 @@ class Memory(Inspection, Amendment):
     >>> memory.close()
     """
 
-    def __init__(self, engine: Engine, guard: Guard = OPEN) -> None:
-        super().__init__(engine, guard)
-        self.streams = Streams(engine, guard)
+    def __init__(self, engine: Engine, guard: Guard = OPEN, watches: tuple[Watch, ...] = ()) -> None:
+        super().__init__(engine, guard, watches)
+        self.streams = Streams(engine, guard, watches)
         """Settings and presets, clean-up, incognito sessions."""
-        self.summaries = Summaries(engine, guard)
+        self.summaries = Summaries(engine, guard, watches)
         """Summaries and their revisions."""
-        self.corrections = Corrections(engine, guard)
+        self.corrections = Corrections(engine, guard, watches)
         """What somebody said by hand about what was learned, and what counts from then on."""
-        self.leases = Leases(engine, guard)
+        self.leases = Leases(engine, guard, watches)
         """Who works on what, so that each piece of work is done once."""
-        self.graph = Graph(engine, guard)
+        self.graph = Graph(engine, guard, watches)
         """The entities of a scope and how they are tied."""
-        self.admin = Admin(engine, guard)
+        self.admin = Admin(engine, guard, watches)
         """Export and import, re-embedding, indexes, idle sessions, access counts."""
 
     @property
     def guard(self) -> Guard:
         """What this memory may be used for."""
         return self._guard
-
-    @property
-    def target(self) -> str:
-        """The path of the store, or ":memory:". Empty if the memory is restricted to a part of it."""
-        return "" if self._guard.bounds.scopes else self._engine.store.target
 
     @property
     def embedder(self) -> Embedder | None:
@@ -490,14 +139,15 @@ class Memory(Inspection, Amendment):
         ...     memory.scopes()
         [Scope(tenant='acme', user='anna')]
         """
-        return Memory(self._engine, self._guard.narrowed(tenant, scopes, rights))
+        return Memory(self._engine, self._guard.narrowed(tenant, scopes, rights), self._watches)
 
     def watched(self, watch: Watch) -> Memory:
         """Return the same memory, which tells of each change that is made through it: the verb, the scopes, a count."""
         if not callable(watch):
             raise InputError(f"watch must be a function, not {type(watch).__name__}")
-        return Memory(cast("Engine", WatchedEngine(self._engine, watch)), self._guard)
+        return Memory(self._engine, self._guard, (*self._watches, watch))
 
+    @verb("write", "POST /v1/messages", answer="receipts", keyed=True)
     def observe(self, scope: ScopeLike, messages: MessageLike | Iterable[MessageLike]) -> builtins.list[Receipt]:
         """Append messages to the log, word for word; all of them or, on an error, none.
 
@@ -510,32 +160,23 @@ class Memory(Inspection, Amendment):
         >>> first[0].outcome, again[0].outcome
         ('stored', 'duplicate')
         """
-        owner = self._guard.scope(scope, "write")
+        owner = self._guard.scope(scope)
         parsed = parse_messages(messages, owner.pairs.get("session", ""))
         self._guard.allow_users(filter(None, map(user_named_by, parsed)), owner)
-        return self._engine.run(self._engine.observe, owner, parsed)
+        return self._run(self._engine.observe, owner, parsed)
 
+    @verb("write")
     def remember(
         self,
         scope: ScopeLike,
         text: str,
         *,
-        kind: AtomKind = "fact",
         id: str = "",
-        label: str = "",
-        files: Iterable[str] = (),
-        pages: Iterable[str] = (),
-        people: Iterable[str] = (),
-        source: Iterable[str] = (),
         source_scopes: Scopes = (),
-        time: TimeLike | None = None,
-        valid_from: TimeLike | None = None,
-        valid_to: TimeLike | None = None,
-        pinned: bool = False,
-        metadata: Mapping[str, Any] | None = None,
         vector: VectorsLike | None = None,
         again: bool = False,
         replace: bool = False,
+        **fields: Unpack[AtomFields],
     ) -> Receipt:
         """Keep one fact or observation.
 
@@ -553,27 +194,13 @@ class Memory(Inspection, Amendment):
         >>> receipt.outcome
         'stored'
         """
-        owner = self._guard.scope(scope, "write")
-        atom = parse_atom(
-            text,
-            kind=kind,
-            id=id,
-            label=label,
-            files=files,
-            pages=pages,
-            people=people,
-            source=source,
-            time=time,
-            valid_from=valid_from,
-            valid_to=valid_to,
-            pinned=pinned,
-            metadata=metadata,
-        )
-        atoms = self._guard.atoms([atom], owner, source_scopes)
+        owner = self._guard.scope(scope)
+        atoms = self._guard.atoms([parse_atom(text, id=id, **fields)], owner, source_scopes)
         vectors = {} if vector is None else {0: vector}
         flags = check_flag(again, "again"), check_flag(replace, "replace")
-        return self._engine.run(self._engine.remember, owner, atoms, vectors, *flags)[0]
+        return self._run(self._engine.remember, owner, atoms, vectors, *flags)[0]
 
+    @verb("write", "POST /v1/memories", answer="receipts", keyed=True)
     def remember_many(
         self,
         scope: ScopeLike,
@@ -589,13 +216,14 @@ class Memory(Inspection, Amendment):
         Args:
             lease: from `leases.acquire`: keep them only while it is yours, and end it in the same step.
         """
-        owner = self._guard.scope(scope, "write")
+        owner = self._guard.scope(scope)
         atoms, vectors = parse_atoms(items)
         checked = self._guard.atoms(atoms, owner, source_scopes)
         flags = check_flag(again, "again"), check_flag(replace, "replace")
         held = check_optional_lease(lease)
-        return self._engine.run(self._engine.remember, owner, checked, vectors, *flags, held)
+        return self._run(self._engine.remember, owner, checked, vectors, *flags, held)
 
+    @verb("read", "POST /v1/recall")
     def recall(
         self,
         scope: Scopes,
@@ -644,7 +272,7 @@ class Memory(Inspection, Amendment):
         """
         from eunoe.recall.request import parse_request
 
-        scopes = self._guard.reaches(scope, "read", exact)
+        scopes = self._guard.reaches(scope, exact)
         request = parse_request(
             query,
             limit=limit,
@@ -665,8 +293,9 @@ class Memory(Inspection, Amendment):
             vector=vector,
             expired=check_flag(expired, "expired"),
         )
-        return self._guard.redact(self._engine.run(self._engine.recall, scopes, request, self._guard.bounds))
+        return self._run(self._engine.recall, scopes, request, self._guard.bounds)
 
+    @verb("read", "POST /v1/context", slow=True)
     def context(
         self,
         scope: ScopeLike,
@@ -700,7 +329,7 @@ class Memory(Inspection, Amendment):
         from eunoe.recall.request import parse_context_request
 
         request = parse_context_request(
-            self._guard.scope(scope, "read"),
+            self._guard.scope(scope),
             message,
             users=check_users(users),
             tokens=tokens,
@@ -712,8 +341,9 @@ class Memory(Inspection, Amendment):
             now=now,
             bounds=self._guard.bounds,
         )
-        return self._guard.redact(self._engine.run(self._engine.contexts.build, request))
+        return self._run(self._engine.context, request)
 
+    @verb("read", "POST /v1/look-up")
     def look_up(
         self,
         scope: ScopeLike,
@@ -744,12 +374,326 @@ class Memory(Inspection, Amendment):
         """
         from eunoe.recall.context import parse_lookup_request
 
-        owner = self._guard.scope(scope, "read")
+        owner = self._guard.scope(scope)
         types = tuple(as_list(memory_types, "memory_types"))
         checked = as_list(query, "query"), check_users(users), types, limit, recipe
-        request = parse_lookup_request(owner, *checked, self._guard.bounds, exact)
-        return self._guard.redact(self._engine.run(self._engine.look_up, request))
+        return self._run(self._engine.look_up, parse_lookup_request(owner, *checked, self._guard.bounds, exact))
 
+    @verb("read", "GET /v1/memories/{id}")
+    def get(self, scope: ScopeLike, id: str, *, exact: bool = False) -> Item:
+        """Return one message or atom, closed ones too. Raise NotFoundError if the scope has no such id.
+
+        A user's scope means everything within, here and below, unless `exact` is set. Raise ConflictError if the id is
+        not the user's own and several scopes within have it.
+        """
+        return self._run(self._engine.get, self._guard.reach(scope, exact), check_id(id))
+
+    @verb("read", "POST /v1/by-ids", answer="items")
+    def get_many(self, scope: ScopeLike, ids: str | Iterable[str], *, exact: bool = False) -> builtins.list[Item]:
+        """Return those of several messages and atoms that are there, in the order of their ids; closed ones too.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.remember("user=anna", "Anna likes tea.", id="tea")
+        ...     [item.id for item in memory.get_many("user=anna", ["coffee", "tea"])]
+        ['tea']
+        """
+        owner = self._guard.reach(scope, exact)
+        return self._run(self._engine.get_many, owner, check_names(as_list(ids, "ids"), "ids"))
+
+    @verb("read", "GET /v1/memories")
+    def list(
+        self,
+        scope: ScopeLike,
+        *,
+        kinds: Iterable[Kind] = KINDS,
+        labels: Iterable[str] = (),
+        limit: int = 50,
+        after: str = "",
+        retired: bool = False,
+        newest: bool = False,
+        known_at: TimeLike | None = None,
+        where: Where | None = None,
+        offset: int = 0,
+        exact: bool = False,
+    ) -> Page[Item]:
+        """Return what the scope holds, oldest first or newest first, a page at a time.
+
+        What no longer holds is there too. Each item says its scope.
+
+        Args:
+            retired: what was superseded, archived or retracted too.
+            where: conditions on metadata, as in `recall`.
+            offset: so many that fit are passed over first.
+            known_at: what the store held at that moment.
+            exact: the one scope that is named, where a user's would mean everything within.
+        """
+        owner = self._guard.reach(scope, exact)
+        condition, parts = (None, ()) if where is None else _parse_where(where)
+        query = ItemQuery(
+            kinds=check_choices(kinds, "kinds", KINDS),
+            open=not check_flag(retired, "retired"),
+            known_at=parse_optional_time(known_at, "known_at"),
+            order="newest" if check_flag(newest, "newest") else "seq",
+            limit=check_count(limit, "limit", most=_MAX_PAGE),
+            offset=check_count(offset, "offset", least=0),
+            metadata_parts=parts,
+        )
+        chosen = Choice(frozenset(check_names(as_list(labels, "labels"), "labels")), condition)
+        return self._run(self._engine.list, owner, query, chosen, after, self._guard.bounds)
+
+    @verb("read", "GET /v1/recent")
+    def recent(
+        self,
+        /,
+        *,
+        since: TimeLike | None = None,
+        until: TimeLike | None = None,
+        limit: int = 50,
+        after: str = "",
+        kinds: Iterable[AtomKind] = ATOM_KINDS,
+        retired: bool = False,
+        in_review: bool | None = None,
+        within: ScopeLike | None = None,
+        exact: bool = False,
+        **keys: str,
+    ) -> Page[Item]:
+        """Return the facts and observations that were learned last, of all scopes or of one.
+
+        The latest comes first, a page at a time; each says its scope. Keys name a scope as they do for `recall`: a
+        user's means everything within, any other itself alone.
+
+        Args:
+            since, until: when they were recorded, `until` itself not included.
+            retired: what was superseded or archived too.
+            in_review: only those that wait to be looked at, or only the others.
+            within: the scope, in place of its keys; `agent=cook/*` means everything within.
+            exact: the one scope that is named, where a user's would mean everything within.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.remember("user=anna", "Anna likes tea.")
+        ...     _ = memory.remember("user=ben", "Ben likes coffee.")
+        ...     [item.text for item in memory.recent().items], [item.text for item in memory.recent(user="anna").items]
+        (['Ben likes coffee.', 'Anna likes tea.'], ['Anna likes tea.'])
+        """
+        asked, bounds = _parse_within(within, keys), self._guard.bounds
+        if asked is None:
+            whole = bounds.narrowed(self._guard.keys({}))
+            scopes = whole and [scope.everything for scope in whole]
+        else:
+            scopes = [self._guard.reach(asked, exact)]
+        query = ItemQuery(
+            kinds=check_choices(kinds, "kinds", ATOM_KINDS),
+            open=not check_flag(retired, "retired"),
+            since=parse_optional_time(since, "since"),
+            before=parse_optional_time(until, "until"),
+            in_review=in_review is not None and check_flag(in_review, "in_review"),
+            reviewed=in_review is False,
+            limit=check_count(limit, "limit", most=_MAX_PAGE),
+        )
+        return self._run(self._engine.recent, scopes, query, after, bounds)
+
+    @verb("read")
+    def view(self, scope: ScopeLike, name: str, build: Callable[[], T]) -> T:
+        """Return what `build()` makes of a scope, kept in memory until something is said, remembered, changed or
+        forgotten there, by whichever process.
+
+        `build` reads this scope and nothing else. All callers get the same object: leave it as it is.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.remember("user=anna", "Anna likes tea.")
+        ...     memory.view("user=anna", "count", lambda: len(memory.list("user=anna").items))
+        1
+        """
+        owner, checked = self._guard.scope(scope), check_id(name, "name")
+        if not callable(build):
+            raise InputError(f"build must be a function, not {type(build).__name__}")
+        return self._run(self._engine.view, owner, self._guard.bounds, checked, build)
+
+    @verb("read", "POST /v1/by-files", answer="items", paged=True)
+    def by_files(self, scope: ScopeLike, paths: Iterable[str], *, exact: bool = False) -> builtins.list[Atom]:
+        """Return what is remembered about these files, or about files in these folders; latest first."""
+        owner = self._guard.reach(scope, exact)
+        if paths is None:
+            raise InputError("paths is None: name a file, or several in a list")
+        wanted = [normalize_path(path) for path in check_names(as_list(paths, "paths"), "paths")]
+        return self._run(self._engine.by_files, owner, wanted)
+
+    @verb("read", "GET /v1/scopes", answer="scopes", paged=True)
+    def scopes(self, /, **keys: str) -> builtins.list[Scope]:
+        """Return all scopes that hold something, or those of them that have these keys with these values.
+
+        Fingerprints of what was forgotten count too: they move with an export.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     _ = memory.remember({"user": "anna", "agent": "cook"}, "Anna likes garlic.")
+        ...     memory.scopes(user="anna")
+        [Scope(agent='cook', user='anna')]
+        """
+        return self._run(self._engine.scopes, self._guard.keys(keys), self._guard.bounds)
+
+    @verb("read", "GET /v1/memories/{id}/history", answer="versions")
+    def history(self, scope: ScopeLike, id: str, *, exact: bool = False) -> builtins.list[Atom]:
+        """Return all versions of an atom, oldest first."""
+        return self._run(self._engine.history, self._guard.reach(scope, exact), check_id(id))
+
+    @verb("write", "PATCH /v1/memories/{id}")
+    def update(
+        self,
+        scope: ScopeLike,
+        id: str,
+        text: str | None = None,
+        *,
+        source_scopes: Scopes = (),
+        vector: VectorsLike | None = None,
+        **changes: Unpack[AtomFields],
+    ) -> Receipt:
+        """Close an atom and put a new one in its place; the old one stays readable.
+
+        Takes what `remember` takes. `valid_from` says since when the new one is true; now, if it is not given.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     old = memory.remember("user=anna", "Anna lives in Paris.")
+        ...     new = memory.update("user=anna", old.id, "Anna lives in Rome.")
+        ...     [version.text for version in memory.history("user=anna", new.id)]
+        ['Anna lives in Paris.', 'Anna lives in Rome.']
+        """
+        owner = self._guard.scope(scope)
+        given = changes if vector is None else {**changes, "vector": vector}
+        checked, scopes = self._guard.changes(given, owner), self._guard.source_scopes(source_scopes)
+        return self._run(self._engine.update, owner, check_id(id), text, checked, [*scopes])
+
+    @verb("write", "POST /v1/expire", answer="receipts")
+    def expire(self, scope: ScopeLike, ids: str | Iterable[str], at: TimeLike | None) -> builtins.list[Receipt]:
+        """Set until when atoms hold, in place and without a new version; None means for ever.
+
+        From then on `recall` leaves them out unless `expired=True`; `get`, `list` and `history` show them.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     kept = memory.remember("user=anna", "Anna is in Rome this week.")
+        ...     _ = memory.expire("user=anna", kept.id, "2024-05-12")
+        ...     len(memory.recall("user=anna", "Rome")), len(memory.recall("user=anna", "Rome", expired=True))
+        (0, 1)
+        """
+        return self._run(self._engine.expire, self._guard.scope(scope), _check_ids(ids), parse_optional_time(at, "at"))
+
+    @verb("write", "POST /v1/retract", answer="receipts")
+    def retract(self, scope: ScopeLike, ids: str | Iterable[str], retracted: bool = True) -> builtins.list[Receipt]:
+        """Take messages back that somebody edited, deleted or had answered anew; with `retracted=False` restore them.
+
+        They stay in the log, word for word: `get` and `list(retired=True)` show them. Nothing is recalled or learned
+        from them any more; what was learned from them before stays until it is changed or forgotten.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     said = memory.observe("user=anna", ["I live in Paris.", "I live in Rome."])
+        ...     _ = memory.retract("user=anna", said[0].id)
+        ...     [hit.text for hit in memory.recall("user=anna", "Where do I live?")]
+        ['I live in Rome.']
+        """
+        flag = check_flag(retracted, "retracted")
+        return self._run(self._engine.retract, self._guard.scope(scope), _check_ids(ids), flag)
+
+    @verb("write", "POST /v1/memories/{id}/pin")
+    def pin(self, scope: ScopeLike, id: str, pinned: bool = True) -> Receipt:
+        """Mark an atom or message as one that no clean-up may take, or take the mark off."""
+        return self._run(self._engine.pin, self._guard.scope(scope), check_id(id), check_flag(pinned, "pinned"))
+
+    @verb("write", "POST /v1/review", answer="receipts")
+    def review(
+        self, scope: ScopeLike, ids: str | Iterable[str], keep: bool = True, *, exact: bool = False
+    ) -> builtins.list[Receipt]:
+        """Keep new memories that wait for review: from then on they are recalled, and close what they were to close.
+
+        With `keep=False` they wait again, and what they had closed is in force again. To correct or to pin one keeps
+        it too; `forget` rejects it. Which streams have new memories wait is a setting, see docs/forming.md.
+
+        >>> with eunoe.open(":memory:", llm="none") as memory:
+        ...     _ = memory.streams.configure("user=anna", review="all")
+        ...     _ = memory.observe("user=anna", "I am allergic to peanuts.")
+        ...     _ = memory.form("user=anna")
+        ...     (atom,) = memory.recent(in_review=True).items
+        ...     before = len(memory.recall("user=anna", "peanuts", kinds=["fact", "observation"]))
+        ...     _ = memory.review("user=anna", atom.id)
+        ...     before, len(memory.recall("user=anna", "peanuts", kinds=["fact", "observation"]))
+        (0, 1)
+        """
+        return self._run(
+            self._engine.review, self._guard.reach(scope, exact), _check_ids(ids), check_flag(keep, "keep")
+        )
+
+    @verb("write", "POST /v1/extract", slow=True, repeatable=True, changes=False)
+    def preview(self, scope: ScopeLike, messages: MessageLike | Iterable[MessageLike] | None = None) -> Preview:
+        """Return what would be learned from messages in this scope, and is not known yet; nothing is kept.
+
+        They are formed as `observe` and `form` would, with the settings of the streams that they feed, each on its own:
+        what came before is not looked at. A language model is asked, and what that takes is counted. The answer also
+        names the atoms that are doubtful, and the messages that were passed over, each with the reason.
+
+        Args:
+            messages: without any, those of the conversation that are still to be formed.
+
+        >>> with eunoe.open(":memory:", llm="none") as memory:
+        ...     found = memory.preview("user=anna", ["I am allergic to peanuts.", "What time is it?"])
+        ...     [atom.text for atom in found.items], memory.scopes()
+        (['anna: I am allergic to peanuts.'], [])
+        >>> [(message.text, message.reason) for message in found.passed_over]
+        [('What time is it?', 'it only asks')]
+        """
+        from eunoe.memory.preview import preview
+
+        owner = self._guard.scope(scope)
+        if messages is None:
+            self._guard.allow("read")  # it shows what was said
+        parsed = None if messages is None else parse_messages(messages, owner.pairs.get("session", ""))
+        self._guard.allow_users(filter(None, map(user_named_by, parsed or ())), owner)
+        return self._run(preview, self._engine, owner, parsed, self._guard.bounds)
+
+    @verb("forget", "POST /v1/forget")
+    def forget(
+        self,
+        scope: Scopes,
+        ids: str | Iterable[str] = (),
+        *,
+        person: str = "",
+        mentions: bool = False,
+        everything: bool = False,
+        may_return: bool = False,
+        verify: bool = False,
+        exact: bool = False,
+    ) -> ForgetReport:
+        """Remove memories for good: these ids, a person, or everything in the scope. Name exactly one of the three.
+
+        A user's scope means everything within: their sessions, and what agents keep about them.
+
+        An atom goes with all its versions, a message with every atom that rests on it. What was forgotten is refused
+        when the same log or import is read again.
+
+        The report names, by scope, what still has the words: a message that a memory came from stays.
+
+        Args:
+            ids: in a user's scope `@SCOPE#ID` names one of several with the same id.
+            person: what they said and what is noted about them. `mentions` also takes what others said of them.
+            may_return: leave no tombstones, so that the same text may be stored again.
+            verify: search every table, file, index and cache for what should be gone.
+            exact: the one scope that is named, where a user's would mean everything within.
+
+        >>> with eunoe.open(":memory:") as memory:
+        ...     kept = memory.remember("user=anna", "Anna's PIN is 4711.")
+        ...     report = memory.forget("user=anna", kept.id, verify=True)
+        ...     report.atoms == (kept.id,), report.verified, memory.remember("user=anna", "Anna's PIN is 4711.").outcome
+        (True, True, 'forgotten')
+        """
+        scopes = self._guard.reaches(scope, exact)
+        wanted = check_names(as_list(ids, "ids") if ids != "" else (), "ids")
+        person = check_text(person, "person").strip()
+        flags = {"mentions": mentions, "everything": everything, "may_return": may_return, "verify": verify}
+        for name, flag in flags.items():
+            check_flag(flag, name)
+        if bool(wanted) + bool(person) + everything != 1:
+            raise InputError("say what to forget: ids, a person, or everything=True for the whole scope")
+        selection: Selection = ByIds(wanted) if wanted else ByPerson(person, mentions) if person else Everything()
+        return self._run(self._engine.forget, scopes, selection, may_return, verify, self._guard.bounds)
+
+    @verb("write", "POST /v1/form", slow=True)
     def form(self, scope: ScopeLike, *, force: bool = True) -> FormReport:
         """Turn what was said in a conversation into memories now; without `force` only if enough was said.
 
@@ -759,24 +703,22 @@ class Memory(Inspection, Amendment):
         >>> report.messages
         2
         """
-        owner = self._guard.scope(scope, "write")
-        least = 1 if check_flag(force, "force") else None
-        return self._engine.run(self._engine.former.form, owner, least, force, self._guard.bounds)
+        return self._run(self._engine.form, self._guard.scope(scope), check_flag(force, "force"), self._guard.bounds)
 
+    @verb("write", slow=True, changes=False)
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until the background has nothing left to do; return False if that took longer than the time given."""
-        self._guard.allow("write")
         checked = None if timeout is None else check_seconds(timeout, "timeout")
-        return self._engine.run(self._engine.flush, checked, self._guard.bounds)
+        return self._run(self._engine.flush, checked, self._guard.bounds)
 
+    @verb("read", "GET /v1/status")
     def status(self) -> Status:
         """Return how the store stands: what it holds, what is still due, how large it is."""
-        self._guard.allow("read")
-        return self._engine.run(self._engine.status, self._guard.bounds)
+        return self._run(self._engine.status, self._guard.bounds)
 
     def close(self) -> None:
         """Finish what runs in the background and close the store; a restricted memory closes nothing. Twice is fine."""
-        if self._guard is OPEN:
+        if self._guard is OPEN and not self._watches:
             self._engine.close()
 
     def __enter__(self) -> Self:
@@ -787,3 +729,23 @@ class Memory(Inspection, Amendment):
 
     def __repr__(self) -> str:
         return f"Memory({self.target!r})"
+
+
+def _check_ids(ids: str | Iterable[str]) -> builtins.list[str]:
+    return [check_id(id, "ids") for id in check_names(as_list(ids, "ids"), "ids")]
+
+
+def _parse_where(where: Where) -> tuple[Condition, tuple[Parts, ...]]:
+    from eunoe.recall.request import needed_parts, parse_where
+
+    return parse_where(where), needed_parts(where)
+
+
+def _parse_within(within: ScopeLike | None, keys: Mapping[str, str]) -> Scope | None:
+    if within is None:
+        return Scope(**keys) if keys else None
+    try:
+        scope = Scope.of(within)
+    except ScopeError as error:
+        raise InputError(f"within: {error}") from None
+    return (scope.extended(keys).everything if scope.within else scope.extended(keys)) if keys else scope

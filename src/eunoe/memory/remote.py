@@ -1,4 +1,7 @@
-"""RemoteMemory: the verbs of `Memory`, answered by a server. Same signatures, same documentation."""
+"""RemoteMemory: the verbs of `Memory`, answered by a server. Same signatures, same documentation, same errors.
+
+Each verb is made from its declaration. Only those stand here that are no single request.
+"""
 
 from __future__ import annotations
 
@@ -7,254 +10,134 @@ import inspect
 import io
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from http.client import HTTPException, HTTPResponse
+from inspect import Parameter
 from pathlib import Path
 from string import Formatter
 from time import monotonic
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, Self, TextIO, TypeVar, cast
+from typing import Any, Final, TextIO, TypeVar, cast, get_origin
 from urllib.parse import quote
 
 from eunoe.errors import AccessError, InputError, RemoteError
-from eunoe.memory import Admin, Corrections, Graph, Leases, Memory, Streams, Summaries, open_output
-from eunoe.memory.changes import Watch
-from eunoe.memory.groups import Access
-from eunoe.model.arguments import RIGHTS, Right, check_flag, check_seconds
-from eunoe.model.atom import Atom, Correction, Item
-from eunoe.model.json import noun_of
-from eunoe.model.result import (
-    BackupReport,
-    CheckReport,
-    Context,
-    ForgetReport,
-    FormReport,
-    GraphReport,
-    GraphSize,
-    Hits,
-    ImportReport,
-    LlmReport,
-    ModelCall,
-    Neighbourhood,
-    Page,
-    Preview,
-    Receipt,
-    RetentionReport,
-    Status,
+from eunoe.memory.face import Watch
+from eunoe.memory.groups import Admin, Corrections, Graph, Leases, Streams, Summaries
+from eunoe.memory.guard import OPEN
+from eunoe.memory.memory import Memory
+from eunoe.memory.verb import VERBS, ArgumentKind, Verb
+from eunoe.model.arguments import (
+    RIGHTS,
+    Right,
+    check_callback,
+    check_flag,
+    check_id,
+    check_path,
+    check_seconds,
+    parse_time,
 )
+from eunoe.model.json import noun_of
+from eunoe.model.message import Message
+from eunoe.model.result import BackupReport, ImportReport, Lease, Page, Receipt
 from eunoe.model.scope import Scope, ScopeLike, Scopes, parse_scopes
-from eunoe.model.stream import Revision, Settings, Stream
 from eunoe.net.http import Address
 from eunoe.net.local_server import find_local_server
-from eunoe.net.transport import Transport, hold, plain_arguments
+from eunoe.net.transport import Transport, plain_value
+from eunoe.store.output_file import open_output
 from eunoe.transfer.importing import open_lines
 
+T = TypeVar("T")
+
+KEY_VARIABLE: Final = "EUNOE_KEY"
+DEFAULT_TIMEOUT_SECONDS: Final = 30.0
 _PAGE_ITEMS: Final = 500
 """What a server gives at once, if it is not set up otherwise."""
+_FLUSH_SECONDS: Final = 20.0
+"""How long one request waits for the background; then the next one does."""
+_JSON_LINES: Final = "application/jsonl"
+_PROGRESS_LINES: Final = 1000
+"""Progress is told after so many."""
+Progress = Callable[[int], None]
 
-P = ParamSpec("P")
-R = TypeVar("R")
 
-
-class Remote(Protocol):
-    """An object whose verbs ask a server."""
+class _Remote:
+    """What has verbs that ask a server."""
 
     _transport: Transport
 
+    @property
+    def target(self) -> str:
+        """The address of the server."""
+        return self._transport.address.url
 
-class _Checked(Exception):
-    """A verb has checked its arguments and would begin."""
+    def _ask(self, verb: Verb, given: dict[str, Any]) -> Any:
+        """Send a verb's arguments and return the noun that is answered."""
+        method, _, path = verb.route.partition(" ")
+        names = [name for _, name, _, _ in Formatter().parse(path) if name]
+        path = path.format(**{name: _segment(verb, name, given.pop(name)) for name in names})
+        if get_origin(verb.returns) is Page and isinstance(most := given.get("limit"), int) and most > _PAGE_ITEMS:
+            return self._ask_for_pages(verb, method, path, given, most)
+        return self._ask_once(verb, method, path, given)
 
-
-class NoEngine:
-    """Stands where verbs expect an engine. They check their arguments, and then it stops them."""
-
-    def __init__(self, target: str) -> None:
-        self.target = target
-
-    def __getattr__(self, name: str) -> Self:
-        return self
-
-    def run(self, *_: object) -> None:
-        raise _Checked
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """Where a verb is answered, and how."""
-
-    method: str
-    path: str
-    """With the names of arguments that are part of it, in braces."""
-    returns: Any
-    """The type of what comes back."""
-    answer: tuple[str | int, ...] = ()
-    """Where in the answer it stands; nothing if it is the whole answer."""
-    shape: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-    """Makes the request's fields out of the verb's arguments, where they differ."""
-    reshape: Callable[[Any], Any] | None = None
-    """Makes what the type reads out of the answer, where it differs."""
-    keywords: str = ""
-    """The field that holds a verb's further keywords; empty if they stand beside the others."""
-    reads: bool = False
-    """Whether it changes nothing, so that it may be repeated."""
-    is_keyed: bool = False
-    is_slow: bool = False
-    is_paged: bool = False
-    """Whether it gives a page, which may be larger than what a server gives at once."""
-
-    def ask(self, transport: Transport, fields: dict[str, Any], keywords: dict[str, Any]) -> Any:
-        names = [name for _, name, _, _ in Formatter().parse(self.path) if name]
-        path = self.path.format(**{name: quote(str(fields.pop(name)), safe="") for name in names})
-        fields = self.shape(fields) if self.shape else fields
-        given = fields | ({self.keywords: keywords} if self.keywords and keywords else keywords)
-        if self.is_paged and given.get("limit", 0) > _PAGE_ITEMS:
-            return self._ask_for_pages(transport, path, given)
-        return self._ask_once(transport, path, given)
-
-    def _ask_once(self, transport: Transport, path: str, given: dict[str, Any]) -> Any:
-        answer = transport.call(
-            self.method,
+    def _ask_once(self, verb: Verb, method: str, path: str, given: dict[str, Any]) -> Any:
+        answer = self._transport.call(
+            method,
             path,
-            **{"query" if self.method == "GET" else "body": given},
-            is_repeatable=self.reads or self.method == "GET",
-            is_keyed=self.is_keyed,
-            is_slow=self.is_slow,
+            **{"query": _query(verb, given)} if method == "GET" else {"body": given},
+            is_repeatable=verb.repeatable,
+            is_keyed=verb.keyed,
+            is_slow=verb.slow and verb.right != "read",  # a context has to be there in time
         )
-        for key in self.answer:
-            answer = answer[key]
-        return noun_of(self.returns, self.reshape(answer) if self.reshape else answer)
+        return noun_of(verb.returns, answer[verb.answer] if verb.answer else answer)
 
-    def _ask_for_pages(self, transport: Transport, path: str, given: dict[str, Any]) -> Page[Any]:
+    def _ask_for_pages(self, verb: Verb, method: str, path: str, given: dict[str, Any], most: int) -> Page[Any]:
         """Put a large page together from several."""
-        page = self._ask_once(transport, path, given | {"limit": _PAGE_ITEMS})
+        page = self._ask_once(verb, method, path, given | {"limit": _PAGE_ITEMS})
         items, notes = list(page.items), page.notes
         given.pop("offset", None)
-        while page.next and len(items) < given["limit"]:
-            wanted = min(given["limit"] - len(items), _PAGE_ITEMS)
-            page = self._ask_once(transport, path, given | {"limit": wanted, "after": page.next})
+        while page.next and len(items) < most:
+            wanted = min(most - len(items), _PAGE_ITEMS)
+            page = self._ask_once(verb, method, path, given | {"limit": wanted, "after": page.next})
             items += page.items
         return Page(tuple(items), page.next, notes)
 
 
-def check_arguments(verb: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Raise what the verb raises for these arguments; nothing else happens."""
-    with suppress(_Checked):
-        verb(*args, **kwargs)
-
-
-def remote_verb(
-    verb: Callable[Concatenate[Any, P], R], route: str, returns: Any, *answer: str | int, **options: Any
-) -> Callable[Concatenate[Any, P], R]:
-    """The twin of a verb that asks a server. `route` is its method and its path."""
-    method, _, path = route.partition(" ")
-    where = Route(method=method, path=path, returns=returns, answer=answer, **options)
-    signature = inspect.signature(verb)
-
-    @functools.wraps(verb)
-    def call(self: Remote, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        bound = signature.bind(self, *args, **kwargs)
-        hold(bound)
-        check_arguments(verb, *bound.args, **bound.kwargs)
-        result: R = where.ask(self._transport, *plain_arguments(bound))
-        return result
-
-    call.__qualname__ = f"Remote{verb.__qualname__}"
-    return call
-
-
-def missing_verb(verb: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
-    """The twin of a verb that a server does not have: it checks its arguments, and says so."""
-
-    @functools.wraps(verb)
-    def call(self: Remote, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        check_arguments(verb, self, *args, **kwargs)
-        raise AccessError(f"a server has no {verb.__qualname__}: open its store with eunoe.open, beside the server")
-
-    call.__qualname__ = f"Remote{verb.__qualname__}"
-    return call
-
-
-_JSON_LINES: Final = "application/jsonl"
-_PROGRESS_LINES: Final = 1000
-"""Progress is told after so many."""
-
-Progress = Callable[[int], None]
-
-
-class _RemoteGroup:
+class _RemoteGroup(_Remote):
     def __init__(self, transport: Transport) -> None:
-        super().__init__(cast("Any", NoEngine(transport.address.url)))  # type: ignore[call-arg]
         self._transport = transport
 
 
 class RemoteStreams(_RemoteGroup, Streams):
     """`Streams` of a server."""
 
-    list = remote_verb(Streams.list, "GET /v1/streams", list[Stream], "streams")
-    configure = remote_verb(Streams.configure, "PATCH /v1/streams", Stream, keywords="settings")
-    presets = remote_verb(Streams.presets, "GET /v1/presets", dict[str, Settings], "presets")
-    set_preset = remote_verb(Streams.set_preset, "PUT /v1/presets/{name}", Settings, keywords="settings")
-    apply_retention = remote_verb(Streams.apply_retention, "POST /v1/retention", RetentionReport)
-    unarchive = remote_verb(Streams.unarchive, "POST /v1/memories/{id}/unarchive", Receipt)
-    set_incognito = remote_verb(Streams.set_incognito, "POST /v1/incognito", None)
-
 
 class RemoteSummaries(_RemoteGroup, Summaries):
     """`Summaries` of a server."""
-
-    consolidate = remote_verb(Summaries.consolidate, "POST /v1/consolidate", Revision | None, "revision", is_slow=True)
-    revisions = remote_verb(Summaries.revisions, "GET /v1/revisions", list[Revision], "revisions")
-    restore = remote_verb(Summaries.restore, "POST /v1/revisions/{number}/restore", Revision)
-    write = remote_verb(Summaries.write, "POST /v1/revisions", Revision)
 
 
 class RemoteCorrections(_RemoteGroup, Corrections):
     """`Corrections` of a server."""
 
-    add = remote_verb(Corrections.add, "POST /v1/corrections", Correction)
-    list = remote_verb(Corrections.list, "GET /v1/corrections", list[Correction], "corrections")
-    remove = remote_verb(Corrections.remove, "POST /v1/corrections/{id}/remove", None)
-
 
 class RemoteLeases(_RemoteGroup, Leases):
     """No leases: whoever works under one writes what it gives in the same step, in the process that has the store."""
 
-    acquire = missing_verb(Leases.acquire)
-    renew = missing_verb(Leases.renew)
-    release = missing_verb(Leases.release)
-    fail = missing_verb(Leases.fail)
-    list = missing_verb(Leases.list)
-    drop = missing_verb(Leases.drop)
-    renewing = missing_verb(Leases.renewing)
+    def renewing(self, scope: ScopeLike, lease: Lease) -> AbstractContextManager[None]:
+        """Raise AccessError."""
+        raise AccessError("a server has no leases: open its store with eunoe.open, beside the server")
 
 
 class RemoteGraph(_RemoteGroup, Graph):
     """`Graph` of a server."""
 
-    neighbours = remote_verb(Graph.neighbours, "GET /v1/graph", Neighbourhood)
-    size = remote_verb(Graph.size, "GET /v1/graph/size", GraphSize)
-    extract = remote_verb(Graph.extract, "POST /v1/graph/extract", GraphReport, is_slow=True)
-
 
 class RemoteAdmin(_RemoteGroup, Admin):
     """`Admin` of a server. What takes long is done there in one go: only export and import tell their progress."""
 
-    reembed = remote_verb(Admin.reembed, "POST /v1/reembed", int, "count", is_slow=True)
-    check = remote_verb(Admin.check, "POST /v1/check", CheckReport, is_slow=True)
-    reindex = remote_verb(Admin.reindex, "POST /v1/reindex", int, "count", is_slow=True)
-    process_cold_sessions = remote_verb(Admin.process_cold_sessions, "POST /v1/cold-sessions", FormReport, is_slow=True)
-    access_counts = remote_verb(Admin.access_counts, "POST /v1/access-counts", dict[str, Access], "counts", reads=True)
-
-    calls = remote_verb(Admin.calls, "GET /v1/calls", Page[ModelCall], is_paged=True)
-    test_llm = remote_verb(Admin.test_llm, "POST /v1/models/test", LlmReport, is_slow=True)
-
     def backup(self, target: str | Path, *, progress: Callable[[int, int], None] | None = None) -> BackupReport:
         """Copy the whole store to a file of this name, in the server's folder of backups; then read the copy."""
-        check_arguments(Admin.backup, self, target, progress=progress)
-        if str(target) != Path(target).name:
-            raise InputError("a server keeps backups in a folder of its own: give a file name without a folder")
+        if not isinstance(target, str | Path) or str(check_path(target, "target")) != Path(target).name:
+            raise InputError("target: a server keeps backups in a folder of its own: give a file name without a folder")
         report = self._transport.call("POST", "/v1/backup", body={"name": str(target)}, is_slow=True)
         return cast("BackupReport", noun_of(BackupReport, report))
 
@@ -271,8 +154,8 @@ class RemoteAdmin(_RemoteGroup, Admin):
 
         A file appears under its name only when it is complete.
         """
-        flags = {"skip_damaged": skip_damaged, "exact": exact}
-        check_arguments(Admin.export, self, scope, target, progress=progress, **flags)
+        check_callback(progress, "progress")
+        flags = {"skip_damaged": check_flag(skip_damaged, "skip_damaged"), "exact": check_flag(exact, "exact")}
         query = {"scope": [each.text for each in parse_scopes(scope)], **flags}
         with self._transport.stream("GET", "/v1/export", query=query) as answer:
             if not isinstance(target, str | Path):
@@ -284,7 +167,7 @@ class RemoteAdmin(_RemoteGroup, Admin):
         self, source: str | Path | Iterable[str], *, progress: Callable[[int], None] | None = None
     ) -> ImportReport:
         """Send an export from here. The server reads it when all of it is there; `progress` counts what was sent."""
-        check_arguments(Admin.import_, self, source, progress=progress)
+        check_callback(progress, "progress")
         with (
             open_lines(source) as lines,
             self._transport.stream(
@@ -307,54 +190,12 @@ class RemoteAdmin(_RemoteGroup, Admin):
         return count
 
 
-def _encoded(lines: Iterable[str], progress: Progress | None) -> Iterator[bytes]:
-    for count, line in enumerate(lines, 1):
-        yield (line if line.endswith("\n") else f"{line}\n").encode(errors="surrogatepass")
-        if progress and count % _PROGRESS_LINES == 0:
-            progress(count)
-
-
-T = TypeVar("T")
-
-_RECEIPTS: Final = list[Receipt]
-_ATOMS: Final = list[Atom]
-_SCOPES: Final = list[Scope]
-_ITEMS: Final = list[Item]
-_BATCH_OPTIONS: Final = ("scope", "source_scopes", "again", "replace")
-"""What is said once for all memories that are kept together."""
-_FLUSH_SECONDS: Final = 20.0
-"""How long one request waits for the background; then the next one does."""
-
-
-def _one_item(given: dict[str, Any]) -> dict[str, Any]:
-    """The request to keep one memory: as for many."""
-    item = {name: value for name, value in given.items() if name not in _BATCH_OPTIONS}
-    return {name: given[name] for name in _BATCH_OPTIONS if name in given} | {"items": [item]}
-
-
-def _several_queries(given: dict[str, Any]) -> dict[str, Any]:
-    return {"queries" if name == "query" else name: value for name, value in given.items()}
-
-
-def _with_where_as_text(given: dict[str, Any]) -> dict[str, Any]:
-    return given | {"where": json.dumps(given["where"])} if "where" in given else given
-
-
-def _with_end(given: dict[str, Any]) -> dict[str, Any]:
-    """No end has to be said."""
-    return {"at": None} | given
-
-
-def _page_of_proposals(answer: dict[str, Any]) -> dict[str, Any]:
-    return answer | {"items": answer["memories"]}
-
-
-class RemoteMemory(Memory):
+class RemoteMemory(_Remote, Memory):
     """A memory behind an address. Its verbs take and give what those of `Memory` do."""
 
     def __init__(self, transport: Transport) -> None:
-        super().__init__(cast("Any", NoEngine(transport.address.url)))
         self._transport = transport
+        self._guard = OPEN
         self.streams = RemoteStreams(transport)
         self.summaries = RemoteSummaries(transport)
         self.corrections = RemoteCorrections(transport)
@@ -362,40 +203,20 @@ class RemoteMemory(Memory):
         self.graph = RemoteGraph(transport)
         self.admin = RemoteAdmin(transport)
 
-    observe = remote_verb(Memory.observe, "POST /v1/messages", _RECEIPTS, "receipts", is_keyed=True)
-    remember = remote_verb(Memory.remember, "POST /v1/memories", Receipt, "receipts", 0, is_keyed=True, shape=_one_item)
-    remember_many = remote_verb(Memory.remember_many, "POST /v1/memories", _RECEIPTS, "receipts", is_keyed=True)
-    recall = remote_verb(Memory.recall, "POST /v1/recall", Hits, reads=True)
-    context = remote_verb(Memory.context, "POST /v1/context", Context, reads=True)
-    look_up = remote_verb(Memory.look_up, "POST /v1/look-up", Hits, reads=True, shape=_several_queries)
-    get = remote_verb(Memory.get, "GET /v1/memories/{id}", Item)
-    get_many = remote_verb(Memory.get_many, "POST /v1/by-ids", _ITEMS, "items", reads=True)
-    list = remote_verb(Memory.list, "GET /v1/memories", Page[Item], is_paged=True, shape=_with_where_as_text)
-    recent = remote_verb(Memory.recent, "GET /v1/recent", Page[Item], is_paged=True)
-    review = remote_verb(Memory.review, "POST /v1/review", _RECEIPTS, "receipts")
-    preview = remote_verb(
-        Memory.preview, "POST /v1/extract", Preview, reads=True, is_slow=True, reshape=_page_of_proposals
-    )
-    by_files = remote_verb(Memory.by_files, "POST /v1/by-files", _ATOMS, "items", reads=True)
-    scopes = remote_verb(Memory.scopes, "GET /v1/scopes", _SCOPES, "scopes")
-    history = remote_verb(Memory.history, "GET /v1/memories/{id}/history", _ATOMS, "versions")
-    update = remote_verb(Memory.update, "PATCH /v1/memories/{id}", Receipt)
-    expire = remote_verb(Memory.expire, "POST /v1/expire", _RECEIPTS, "receipts", shape=_with_end)
-    retract = remote_verb(Memory.retract, "POST /v1/retract", _RECEIPTS, "receipts")
-    pin = remote_verb(Memory.pin, "POST /v1/memories/{id}/pin", Receipt)
-    forget = remote_verb(Memory.forget, "POST /v1/forget", ForgetReport)
-    form = remote_verb(Memory.form, "POST /v1/form", FormReport, is_slow=True)
-    status = remote_verb(Memory.status, "GET /v1/status", Status)
+    def remember(self, scope: ScopeLike, text: str, **fields: Any) -> Receipt:
+        """Keep one fact or observation."""
+        batch = {name: fields.pop(name) for name in ("source_scopes", "again", "replace") if name in fields}
+        return self.remember_many(scope, [{"text": text, **fields}], **batch)[0]
 
     def view(self, scope: ScopeLike, name: str, build: Callable[[], T]) -> T:
         """Return what `build()` makes of a scope, at every call anew: the server alone knows what has changed."""
-        check_arguments(Memory.view, self, scope, name, build)
+        Scope.of(scope)
+        check_id(name, "name")
         return build()
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until the server's background has nothing left to do; return False if that took too long."""
-        check_arguments(Memory.flush, self, timeout)
-        end = None if timeout is None else monotonic() + timeout
+        end = None if timeout is None else monotonic() + check_seconds(timeout, "timeout")
         while True:
             left = _FLUSH_SECONDS if end is None else min(max(end - monotonic(), 0.0), _FLUSH_SECONDS)
             if self._transport.call("POST", "/v1/flush", body={"timeout": left}, is_slow=True)["flushed"]:
@@ -422,10 +243,6 @@ class RemoteMemory(Memory):
     def close(self) -> None:
         """Close the connections. Closing twice is fine."""
         self._transport.close()
-
-
-KEY_VARIABLE: Final = "EUNOE_KEY"
-DEFAULT_TIMEOUT_SECONDS: Final = 30.0
 
 
 def connect(
@@ -459,3 +276,89 @@ def _check_key(key: object) -> str:
     if not isinstance(key, str) or not key.isascii() or not key.isprintable() or " " in key:
         raise InputError("the key is not one: it is a text of letters and digits without blanks")
     return key
+
+
+def _twin(verb: Verb) -> Callable[..., Any]:
+    """The verb that asks a server; one that no server has says so."""
+    signature = inspect.signature(verb.function)
+
+    @functools.wraps(verb.function)
+    def call(self: _Remote, /, *args: Any, **kwargs: Any) -> Any:
+        arguments = signature.bind(self, *args, **kwargs).arguments
+        if not verb.route:
+            raise AccessError(f"a server has no {verb.name}: open its store with eunoe.open, beside the server")
+        return self._ask(verb, dict(_given(verb, signature, arguments)))
+
+    return call
+
+
+def _given(verb: Verb, signature: inspect.Signature, arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The arguments as the request names them. None is what is not given, but for what must be."""
+    for name, value in list(arguments.items())[1:]:  # the first is the memory itself
+        parameter = signature.parameters[name]
+        if parameter.kind is Parameter.VAR_KEYWORD:
+            yield from [("settings", value)] if verb.settings else value.items()
+        elif name != "progress" and (value is not None or parameter.default is Parameter.empty):
+            yield name, _plain(verb.arguments[name].kind, value) if name in verb.arguments else value
+
+
+def _segment(verb: Verb, name: str, value: Any) -> str:
+    """An argument as a part of a path."""
+    return quote(check_id(value, name) if verb.arguments[name].kind == "text" else str(value), safe="")
+
+
+def _plain(kind: ArgumentKind, value: Any) -> Any:
+    """Lists of what can be read only once, or has no order; an argument as it is, where it is neither."""
+    if kind == "items" and isinstance(value, Iterable) and not isinstance(value, str | Mapping):
+        return [_plain_item(each) for each in value]
+    is_list = kind in ("texts", "choices", "scopes", "messages") and isinstance(value, Iterable)
+    return list(value) if is_list and not isinstance(value, str | bytes | Mapping | Message) else value
+
+
+def _plain_item(item: Any) -> Any:
+    known = VERBS["remember"].arguments
+    if not isinstance(item, Mapping):
+        return item
+    return {name: _plain(known[name].kind, value) if name in known else value for name, value in item.items()}
+
+
+def _query(verb: Verb, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments as texts, or as lists of texts."""
+    query = {}
+    for name, value in given.items():
+        kind = verb.arguments[name].kind if name in verb.arguments else "text"
+        if kind == "scope":
+            value = Scope.of(value).text
+        elif kind == "time":
+            value = parse_time(value, name).isoformat()
+        elif kind == "mapping":
+            value = json.dumps(value, default=plain_value)
+        query[name] = value
+    return query
+
+
+def _encoded(lines: Iterable[str], progress: Progress | None) -> Iterator[bytes]:
+    for count, line in enumerate(lines, 1):
+        yield (line if line.endswith("\n") else f"{line}\n").encode(errors="surrogatepass")
+        if progress and count % _PROGRESS_LINES == 0:
+            progress(count)
+
+
+def _add_verbs() -> None:
+    """Give each class the verbs that are not written out in it."""
+    classes: dict[str, Any] = {
+        "": RemoteMemory,
+        "streams": RemoteStreams,
+        "summaries": RemoteSummaries,
+        "corrections": RemoteCorrections,
+        "leases": RemoteLeases,
+        "graph": RemoteGraph,
+        "admin": RemoteAdmin,
+    }
+    for verb in VERBS.values():
+        name = verb.function.__name__
+        if name not in vars(classes[verb.group]):
+            setattr(classes[verb.group], name, _twin(verb))
+
+
+_add_verbs()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from eunoe.memory.pages import iterate
 from eunoe.model.atom import Item, source_name
 from eunoe.model.message import Message
 from eunoe.model.result import Hit
@@ -31,13 +32,7 @@ class WordMatches(NamedTuple):
 
 def find_words(memory: Memory, scope: Scope, words: str, *, exact: bool = False) -> WordMatches:
     """Find what has all these words by their stems, or whose person has them for a name. Closed versions count too."""
-    found: list[Item] = []
-    has_words, after = _matcher(words), ""
-    while True:
-        page = memory.list(scope, limit=_PAGE, after=after, retired=True, exact=exact)
-        found += filter(has_words, page.items)
-        if not (after := page.next):
-            break
+    found = list(filter(_matcher(words), iterate(memory, scope, limit=_PAGE, retired=True, exact=exact)))
     places = {(item.scope, item.id) for item in found}
     hits = memory.recall(scope, words, limit=_MAX_ALIKE + min(len(found), _PAGE), exact=exact)
     alike = [hit for hit in hits if (hit.scope, hit.id) not in places]

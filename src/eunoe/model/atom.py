@@ -4,7 +4,7 @@ and the bounds within which a restricted memory sees it."""
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypedDict
 
 from eunoe.errors import InputError, ScopeError
 from eunoe.model.arguments import (
@@ -119,6 +119,22 @@ class Atom:
         return f"Atom({shorten(self.text)!r}, id={self.id!r}{kind}{closed})"
 
 
+class AtomFields(TypedDict, total=False):
+    """What may be said of an atom beside its words and its id."""
+
+    kind: AtomKind
+    label: str
+    files: Iterable[str]
+    pages: Iterable[str]
+    people: Iterable[str]
+    source: Iterable[str]
+    time: TimeLike | None
+    valid_from: TimeLike | None
+    valid_to: TimeLike | None
+    pinned: bool
+    metadata: Mapping[str, Any] | None
+
+
 def parse_atoms(items: Iterable[str | Mapping[str, Any]]) -> tuple[list[Atom], dict[int, Any]]:
     """Read several texts or dicts; return the atoms, and the vectors that some of them brought, by their places."""
     pairs = parse_each(items, "item", str | Mapping, parse_item)
@@ -182,7 +198,7 @@ def parse_atom(
     )
 
 
-_FIELDS = frozenset(parse_atom.__annotations__) - {"return"} | {"vector"}
+_FIELDS = frozenset(AtomFields.__annotations__) | {"text", "id", "vector"}
 
 
 Item = Message | Atom

@@ -48,10 +48,6 @@ def _fields_value(value: Any, names: Iterable[str]) -> dict[str, Any]:
     return {name: item if type(item) in _PLAIN else json_value(item) for name, item in items}
 
 
-def _message_value(message: Message) -> dict[str, Any]:
-    return {"kind": message.kind, **_fields_value(message, _MESSAGE_FIELDS)}
-
-
 def _hit_value(hit: Hit) -> dict[str, Any]:
     """The memory with its score and reasons."""
     value: dict[str, Any] = json_value(hit.item)
@@ -64,10 +60,6 @@ def _reason_value(reason: Reason) -> dict[str, Any]:
     return {"name": reason.name, "share": reason.share, "detail": reason.detail}
 
 
-def _mapping_value(mapping: Mapping[Any, Any]) -> dict[str, Any]:
-    return {key.text if isinstance(key, Scope) else str(key): json_value(item) for key, item in mapping.items()}
-
-
 def _list_value(items: list[Any] | tuple[Any, ...]) -> list[Any]:
     return [item if type(item) in _PLAIN else json_value(item) for item in items]
 
@@ -77,9 +69,11 @@ _ENCODERS: Final[dict[type, Callable[[Any], Any]]] = {
     Scope: lambda scope: scope.text,
     datetime: datetime.isoformat,
     Hit: _hit_value,
-    Message: _message_value,
+    Message: lambda message: {"kind": message.kind, **_fields_value(message, _MESSAGE_FIELDS)},
     Reason: _reason_value,
-    Mapping: _mapping_value,
+    Mapping: lambda mapping: {
+        key.text if isinstance(key, Scope) else str(key): json_value(item) for key, item in mapping.items()
+    },
     list: _list_value,
     tuple: _list_value,
 }
@@ -110,60 +104,31 @@ def _reader(kind: Any) -> Reader:
         return _READERS[kind]
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        return _optional_reader(parts)
-    if origin in (tuple, list):
-        return _list_reader(origin, parts)
+        read_one = _reader(next(part for part in parts if part is not types.NoneType))
+        return lambda value: None if value is None else read_one(value)
+    if origin in (tuple, list):  # of any length, or of as many parts as it has types
+        reads = [_reader(part) for part in parts if part is not Ellipsis]
+        if len(parts) == 1 or parts[1] is Ellipsis:
+            return lambda values: origin(map(reads[0], values))
+        return lambda values: origin(read(value) for read, value in zip(reads, values, strict=True))
     if origin in (dict, Mapping):
-        return _mapping_reader(*parts)
-    if is_dataclass(origin or kind) or hasattr(kind, "_fields"):
-        return _noun_reader(kind)
-    return _as_it_is
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
-def _optional_reader(kinds: tuple[Any, ...]) -> Reader:
-    read = _reader(next(kind for kind in kinds if kind is not types.NoneType))
-    return lambda value: None if value is None else read(value)
-
-
-def _list_reader(make: Callable[[Any], Any], kinds: tuple[Any, ...]) -> Reader:
-    """Of a list, or of a tuple of any length or of as many parts as it has types."""
-    if len(kinds) == 1 or kinds[1] is Ellipsis:
-        read = _reader(kinds[0])
-        return lambda values: make(map(read, values))
-    reads = [_reader(kind) for kind in kinds]
-    return lambda values: make(read(value) for read, value in zip(reads, values, strict=True))
-
-
-def _mapping_reader(key: Any, item: Any) -> Reader:
-    read_key, read_item = _reader(key), _reader(item)
-    return lambda values: {read_key(key): read_item(value) for key, value in values.items()}
-
-
-def _noun_reader(kind: Any) -> Reader:
-    """Of a class with fields, such as a dataclass. A named tuple may also come as a list."""
-    noun = get_origin(kind) or kind
-    reads = _field_readers(noun, get_args(kind))
-
-    def read(value: Any) -> Any:
-        given = value if isinstance(value, Mapping) else dict(zip(reads, value, strict=False))
-        return noun(**{name: read(given[name]) for name, read in reads.items() if name in given})
-
-    return read
-
-
-def _field_readers(noun: Any, arguments: tuple[Any, ...]) -> dict[str, Reader]:
-    types_by_name = get_type_hints(noun)
+        read_key, read_item = map(_reader, parts)
+        return lambda values: {read_key(key): read_item(value) for key, value in values.items()}
+    noun = origin or kind
+    if not is_dataclass(noun) and not hasattr(noun, "_fields"):
+        return lambda value: value
     names = [field.name for field in fields(noun)] if is_dataclass(noun) else noun._fields
-    return {name: _reader(_bound(types_by_name[name], arguments)) for name in names}
+    by_name = {}
+    for name in names:
+        hint = get_type_hints(noun)[name]
+        # A field of a generic noun, such as a page of items, has the type that the noun was given.
+        by_name[name] = _reader(hint[parts] if parts and getattr(hint, "__parameters__", ()) else hint)
 
+    def read_noun(value: Any) -> Any:
+        given = value if isinstance(value, Mapping) else dict(zip(by_name, value, strict=False))
+        return noun(**{name: read(given[name]) for name, read in by_name.items() if name in given})
 
-def _bound(kind: Any, arguments: tuple[Any, ...]) -> Any:
-    """The type of a field of a generic noun, such as a page of items."""
-    return kind[arguments] if arguments and getattr(kind, "__parameters__", ()) else kind
+    return read_noun
 
 
 def _read_item(value: Any) -> Item:
@@ -179,16 +144,12 @@ def _read_hit(value: Any) -> Hit:
     return Hit(record, scope, value["score"], lambda: noun_of(tuple[Reason, ...], value["reasons"]))
 
 
-def _read_hits(value: Any) -> Hits:
-    return Hits(map(_read_hit, value["hits"]), tuple(value["notes"]))
-
-
 _READERS: Final[Mapping[Any, Reader]] = {
-    None: lambda _: None,
+    types.NoneType: lambda _: None,
     Scope: Scope.stored,
     datetime: datetime.fromisoformat,
     Item: _read_item,
     Hit: _read_hit,
-    Hits: _read_hits,
+    Hits: lambda value: Hits(map(_read_hit, value["hits"]), tuple(value["notes"])),
 }
 """Of types that say more than their fields do."""

@@ -124,24 +124,19 @@ def is_conversation(scope: Scope) -> bool:
 def _earlier_sessions(
     store: Reading, conversation: Scope, shown: Sequence[Target], bounds: Bounds
 ) -> tuple[Scope, ...]:
+    """Sessions that a user had alone, with the same agent, in the same tenant or project; the latest first."""
+
+    def outer_keys(scope: Scope) -> dict[str, str]:
+        return {key: value for key, value in scope.pairs.items() if key == "agent" or key not in LAYERS}
+
     earlier: list[Scope] = []
     for target in (target for target in shown if target.user):
         stream = store.stream(target.scope)
         links = store.load(StreamLink, stream=stream.id) if stream else []
         linked = store.streams(ids=[link.source for link in links]) if links else []
         for source in sorted(filter(lambda each: bounds.covers(each.scope), linked), key=lambda each: -each.id):
-            if len(earlier) < MAX_EARLIER_SESSIONS and _is_earlier(store, source, conversation, target.user):
-                earlier.append(source.scope)
+            scope = source.scope
+            is_like = scope != conversation and is_conversation(scope) and outer_keys(scope) == outer_keys(conversation)
+            if len(earlier) < MAX_EARLIER_SESSIONS and is_like:
+                earlier += [scope] if _present_users(store, scope, source, ()) == (target.user,) else []
     return tuple(dict.fromkeys(earlier))
-
-
-def _is_earlier(store: Reading, stream: StreamState, conversation: Scope, user: str) -> bool:
-    """A session that this user had alone, with the same agent, in the same tenant or project."""
-    scope = stream.scope
-    if scope == conversation or not is_conversation(scope) or _outer_keys(scope) != _outer_keys(conversation):
-        return False
-    return _present_users(store, scope, stream, ()) == (user,)
-
-
-def _outer_keys(scope: Scope) -> dict[str, str]:
-    return {key: value for key, value in scope.pairs.items() if key == "agent" or key not in LAYERS}

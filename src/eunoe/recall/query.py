@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, wait
 from pathlib import Path
 from threading import BoundedSemaphore, Thread
@@ -260,7 +260,15 @@ _split_chunk_cached: Final = analyzer.word_cache(4096)(_split_chunk)
 
 def plan_query(question: Question, index: StreamIndex, synonyms: Synonyms | None) -> QueryPlan:
     """Find a question's words, people and times in an index."""
-    named = _named_speakers(question, index.layout.speakers_by_word) if index.layout.speakers_by_word else {}
+    speakers = index.layout.speakers_by_word
+    named: dict[str, set[str]] = {}  # by the words that the question names them by
+    for folded in [word.folded for word in question.words if word.folded] if speakers else ():
+        if folded in speakers:
+            named[folded] = speakers[folded]
+        elif len(folded) >= _MIN_NICKNAME_CHARACTERS and folded.capitalize() in question.text:
+            longer = [names for name, names in speakers.items() if name.startswith(folded)]
+            if len(longer) == 1:  # a capitalised short form counts when it can mean one speaker only
+                named[folded] = longer[0]
     ranges = dates.find_date_ranges(question.text, question.now, index.layout.time_span)
     date_words = {word for found in ranges for word in analyzer.folded_words(question.text[slice(*found.span)])}
     words = [word for word in question.words if word.folded not in named] or question.words or question.stop_words
@@ -291,20 +299,6 @@ def plan_query(question: Question, index: StreamIndex, synonyms: Synonyms | None
         date_ranges=ranges,
         present_share=0.0 if is_over else question.present_share,
     )
-
-
-def _named_speakers(question: Question, speakers: Mapping[str, set[str]]) -> dict[str, set[str]]:
-    """The speakers that a question names, by the words it names them by. A capitalised short form counts when it can
-    mean one speaker only."""
-    named: dict[str, set[str]] = {}
-    for word in [word.folded for word in question.words if word.folded]:
-        if word in speakers:
-            named[word] = speakers[word]
-        elif len(word) >= _MIN_NICKNAME_CHARACTERS and word.capitalize() in question.text:
-            longer = [names for name, names in speakers.items() if name.startswith(word)]
-            if len(longer) == 1:
-                named[word] = longer[0]
-    return named
 
 
 def without_names(query: str, indexes: Iterable[StreamIndex]) -> str:

@@ -21,246 +21,8 @@ from eunoe.recall.request import NO_FILTER, Filter
 from eunoe.text.dates import DAY_SECONDS, DateRange
 from eunoe.text.languages import FRAME_WORDS, INDEFINITE_WORDS, STOP_WORDS
 
-_DAYS_TOLD_LATER: Final = 7.0
-_DAYS_PLANNED_BEFORE: Final = 3.0
-"""Things are told some days after they happen, or planned some days before."""
-
-
-def item_signals(index: StreamIndex, plan: QueryPlan, matches: Floats) -> dict[str, Floats]:
-    """The signals that this question asks for."""
-    signals: dict[str, Floats] = {}
-    if plan.identifiers:
-        held = matches.take(plan.identifiers, axis=0)
-        signals["exact"] = np.add.reduce(held, axis=0) / np.float32(len(plan.identifiers))
-    if plan.speaker_words:
-        # 1 for what a person named in the question said, or for atoms that name the person.
-        said: Floats = index.rows_with("speaker", plan.speakers).astype(np.float32)
-        if not index.layout.message.all() and plan.name_groups:
-            named = index.lexical.matches(plan.name_groups).max(axis=0)
-            said = np.where(index.layout.message, said, np.maximum(said, named))
-        signals["speaker"] = said
-    if plan.date_ranges:
-        signals["date"] = _date_signal(index, plan.date_ranges)
-    if plan.question.asks_time:
-        signals["time"] = ((index.lexical.rows["flags"] & TIME) > 0).astype(np.float32)
-    if plan.question.asks_number:
-        signals["number"] = ((index.lexical.rows["flags"] & NUMBER) > 0).astype(np.float32)
-    return signals
-
-
-def _date_signal(index: StreamIndex, ranges: Sequence[DateRange]) -> Floats:
-    """1 within a range, less the further outside."""
-    times, valid_from = index.columns["time"], index.columns["valid_from"]
-    times = np.where(np.isnan(times), valid_from, times)
-    nearness = np.zeros(index.rows, np.float64)
-    for range in ranges:
-        scale = max(1.0, (range.end - range.start) / DAY_SECONDS) ** 0.5 * DAY_SECONDS
-        late = 0.8 * np.exp(-np.maximum(times - range.end, 0) / (_DAYS_TOLD_LATER * scale))
-        early = 0.5 * np.exp(-np.maximum(range.start - times, 0) / (_DAYS_PLANNED_BEFORE * scale))
-        outside = np.where(times >= range.end, late, early)
-        nearness = np.fmax(nearness, np.where((times >= range.start) & (times < range.end), 1.0, outside))
-    return nearness.astype(np.float32)
-
-
-_ROWS: Final = 16
-"""So many of the best rows are compared."""
-_PAIR_COSINE: Final = 0.15
-_PAIR_SPREAD: Final = 0.12
-_IMAGINED_PAIRS: Final = 12
-"""What is usual among the best rows is what these have, and so many imagined pairs."""
-_LIKE: Final = 4.0
-"""Two statements are surely about one thing if their cosine is so many standard deviations above what is usual."""
-_FIT_SCALE: Final = 2.0
-"""How far a row may lie behind the best and still be a statement that another one takes the place of."""
-_TURNS_APART: Final = 5
-"""Nearer turns of a session go on about one thing; they do not take each other's place."""
-_HOUR: Final = 3600.0
-
-
-def later_signal(index: StreamIndex, total: NDArray[np.float64]) -> Floats:
-    """How far each of the best rows says anew what another good one said earlier, from 0 to 1; less where a still later
-    one says it again.
-
-    `total` is the sum of all other signals, -inf for what is not found.
-    """
-    signal = np.zeros(index.rows, np.float32)
-    if index.dense.count < 2:
-        return signal
-    present = np.where(index.dense.present, total, -np.inf)
-    # Those above the first that is too many, so that ties are all in or all out.
-    edge = np.partition(present, -_ROWS - 1)[-_ROWS - 1] if index.rows > _ROWS else -np.inf
-    rows = (present > edge).nonzero()[0]
-    if len(rows) > 1:
-        fit = np.exp((total[rows] - total[rows].max()) / _FIT_SCALE)
-        replaces = _likeness(index.dense.rows["vector"][rows]) * _is_later(index, rows)
-        is_replaced = (replaces * fit[:, None]).max(axis=0)
-        signal[rows] = np.maximum((replaces * fit).max(axis=1) - is_replaced, 0)
-    return signal
-
-
-def _likeness(vectors: Floats) -> Floats:
-    """How far the statements of each pair are about one thing, from 0 to 1."""
-    # Not a matrix product: that may round equal rows differently, and ties would not be ties.
-    cosines = np.vecdot(vectors[:, None], vectors[None])
-    pairs = cosines[np.triu_indices(len(cosines), 1)]
-    count = len(pairs) + _IMAGINED_PAIRS
-    usual = (pairs.sum() + _IMAGINED_PAIRS * _PAIR_COSINE) / count
-    squares = ((pairs - usual) ** 2).sum() + _IMAGINED_PAIRS * (_PAIR_SPREAD**2 + (_PAIR_COSINE - usual) ** 2)
-    likeness: Floats = np.clip((cosines - usual) / (_LIKE * np.sqrt(squares / count)), 0, 1)
-    return likeness
-
-
-def _is_later(index: StreamIndex, rows: NDArray[np.intp]) -> Bools:
-    """Whether the row of each line was said later than that of each column, and not in one breath."""
-    moments = index.columns["time"][rows]
-    for name in ("valid_from", "recorded"):
-        moments = np.where(np.isnan(moments), index.columns[name][rows], moments)
-    seqs = np.array([index.seqs[row] for row in rows.tolist()])
-    gap, places = moments[:, None] - moments, seqs[:, None] - seqs
-    turn, session, named = index.layout.message[rows], index.columns["session"][rows], index.layout.in_named_session
-    turns = turn[:, None] & turn
-    # A fact may have been taken from a turn of the same day.
-    later: Bools = gap > np.where(turns, _HOUR, np.where(turn[:, None] ^ turn, DAY_SECONDS, 0))
-    # A turn comes after another one, and in a session with a name some turns after.
-    in_one_session = (session[:, None] == session) & (False if named is None else named[rows])
-    later |= turns & (gap >= 0) & (places >= np.where(in_one_session, _TURNS_APART, 1))
-    return later
-
-
 Reasons = tuple[Reason, ...]
 Explain = Callable[..., Reasons]
-
-_MIN_SHARE: Final = 0.05
-"""A smaller share is no reason."""
-
-_TURN_REASONS: Final = {
-    "term": "lexical", "window": "neighbour", "dense": "dense", "session_term": "session", "session_dense": "session",
-    "term_before": "neighbour", "term_two_before": "neighbour", "term_after": "neighbour", "term_answer": "neighbour",
-    "dense_before": "neighbour", "dense_two_before": "neighbour", "dense_after": "neighbour",
-    "dense_answer": "neighbour", "exact": "exact", "speaker": "speaker", "date": "date", "time": "time",
-    "number": "number", "user": "role", "feedback": "feedback",
-    "later": "later",
-}  # fmt: skip
-"""The reason that a signal is shown as. Signals that are not here count without being shown."""
-LENT_REASONS: Final = frozenset({"neighbour", "session"})
-"""What other turns lend to one."""
-_ATOM_REASONS: Final = _TURN_REASONS | {
-    signal: "dense" if "dense" in signal else "lexical"
-    for signal, reason in _TURN_REASONS.items()
-    if reason in LENT_REASONS
-}
-"""An atom has neither neighbours nor a session: its own words and vector stand in."""
-_OWN_SIGNAL: Final = {"window": "term", "session_term": "term", "session_dense": "dense"}
-"""Signals in which a turn's own words or vector count as well: only what other turns add to these is theirs."""
-
-
-class BlendExplanation(NamedTuple):
-    """The signals of some rows, as arrays by place."""
-
-    is_turn: Bools | None
-    """None where there are no turns."""
-    in_named_session: Bools | None
-    """None where no session has a name."""
-    signals: dict[str, Floats]
-    matches: Floats
-    cosines: Floats | None
-    plan: QueryPlan
-    blend: Blend
-
-    def reasons(self, place: int, rerank: float = 0.0) -> Reasons:
-        shares = {"rerank": rerank}
-        for name, share in self._shares(place):
-            shares[name] = shares.get(name, 0.0) + share
-        if self.in_named_session is None or not self.in_named_session[place]:
-            shares.pop("session", None)
-        return ranked_reasons(shares, lambda name: self._detail(name, place))
-
-    def _shares(self, place: int) -> Iterator[tuple[str, float]]:
-        is_turn = self.is_turn is not None and self.is_turn[place]
-        names = _TURN_REASONS if is_turn else _ATOM_REASONS
-        for signal, weight in self.blend.weights:
-            if signal not in self.signals or signal not in names:
-                continue
-            value = float(self.signals[signal][place])
-            if is_turn and signal in _OWN_SIGNAL:
-                own = max(float(self.signals[_OWN_SIGNAL[signal]][place]), 0.0)
-                yield names[_OWN_SIGNAL[signal]], weight * own
-                value -= own
-            yield names[signal], weight * value
-
-    def _detail(self, name: str, place: int) -> str:
-        if name == "lexical":
-            return matched_words(self.plan.groups, self.matches[:, place].tolist())
-        if name == "exact":
-            labels = [self.plan.groups[each].label for each in self.plan.identifiers if self.matches[each, place]]
-            return ", ".join(labels)
-        if name == "dense" and self.cosines is not None:
-            return f"cosine {self.cosines[place]:.2f}"
-        return ", ".join(sorted(self.plan.speaker_words)) if name == "speaker" else ""
-
-
-class GraphExplanation(NamedTuple):
-    """What speaks for some rows that were found through the entity graph, by place."""
-
-    shares: dict[str, NDArray[np.float64]]
-    """By reason."""
-    paths: list[str]
-    """From the question to each row, empty where none leads there."""
-    groups: Sequence[TermGroup]
-    terms: list[frozenset[int]]
-    """Those that each row has."""
-    cosines: Floats | None
-
-    def reasons(self, place: int) -> Reasons:
-        shares = {name: float(values[place]) for name, values in self.shares.items()}
-        return ranked_reasons(shares, lambda name: self._detail(name, place))
-
-    def _detail(self, name: str, place: int) -> str:
-        if name == "graph":
-            return self.paths[place]
-        if name == "lexical":
-            return _words_of(self.groups, self.terms[place])
-        return "" if self.cosines is None else f"cosine {self.cosines[place]:.2f}"
-
-
-def ranked_reasons(shares: Mapping[str, float], detail_of: Callable[[str], str]) -> Reasons:
-    """The signals whose share of all that speaks for a row is a reason, the largest first."""
-    total = sum(share for share in shares.values() if share > 0) or 1.0
-    ranked = sorted(((share / total, name) for name, share in shares.items()), reverse=True)
-    return tuple(Reason(name, round(share, 3), detail_of(name)) for share, name in ranked if share >= _MIN_SHARE)
-
-
-def matched_words(groups: Sequence[TermGroup], fits: Sequence[float]) -> str:
-    """The words of the question that a row has; ~ where by another word of like meaning.
-
-    Of an identifier and its parts only the longest are shown.
-    """
-    found = [(group, fit) for group, fit in zip(groups, fits, strict=True) if fit > 0]
-    exact = [group for group, fit in found if fit >= 1]
-    return ", ".join(
-        group.label if fit >= 1 else f"~{group.label}"
-        for group, fit in found
-        if not any(group.chunk == other.chunk and group.label in other.label != group.label for other in exact)
-    )
-
-
-def _words_of(groups: Sequence[TermGroup], terms: Set[int]) -> str:
-    return matched_words(groups, group_fits(groups, terms))
-
-
-def _lexical_reason(groups: Sequence[TermGroup], terms: Set[int]) -> Reasons:
-    """The words of the question that a row with these terms has."""
-    return _only_reason("lexical", _words_of(groups, terms))
-
-
-def _only_reason(name: str, detail: str) -> Reasons:
-    return (Reason(name, 1.0, detail),)
-
-
-def _all_reasons(explanations: Sequence[Explain]) -> Reasons:
-    return tuple(reason for explain in explanations for reason in explain())
-
-
 Doubles = NDArray[np.float64]
 ExplainRows = Callable[[list[int]], list[Explain]]
 
@@ -434,7 +196,15 @@ def _blend_signals(index: StreamIndex, search: _Search, plan: QueryPlan, evidenc
     total[_empty_rows(index, plan, evidence, total)] = _EMPTY_LOG_ODDS
     total[~found] = -np.inf
     if blend.feedback and evidence.has_turns and found.any():
-        evidence.signals["feedback"] = _feedback_signal(index, plan, total)
+        # What each row has of the rare words of the best rows, besides those of the question.
+        edge = np.partition(total, -_FEEDBACK_ROWS)[-_FEEDBACK_ROWS] if len(total) > _FEEDBACK_ROWS else -np.inf
+        best = np.flatnonzero(total >= edge)
+        best = np.sort(best[np.argsort(-total[best], kind="stable")[:_FEEDBACK_ROWS]])
+        best = best[total[best] > -np.inf]
+        chances = (1 / (1 + np.exp(-np.maximum(total[best], _MIN_LOG_ODDS)))).tolist()
+        asked = {term for group in plan.groups for term in group.terms}
+        terms = index.lexical.feedback_terms(best.tolist(), chances, asked, _FEEDBACK_TERMS, _FEEDBACK_MAX_SHARE)
+        evidence.signals["feedback"] = index.lexical.sum_weights(terms)
         total = _reorder(total, evidence.signals["feedback"] * blend.feedback)
     if blend.later and found.any() and (share := plan.present_share):
         evidence.signals["later"] = later_signal(index, total) * np.float32(share)
@@ -503,18 +273,6 @@ def _rows_of_only(lexical: LexicalIndex, rows: Bools, known: Set[int]) -> list[i
         for row, terms in zip(numbers, lexical.row_terms(numbers), strict=True)
         if all(lexical.keys[term] in _EMPTY_WORDS for term in terms - known)
     ]
-
-
-def _feedback_signal(index: StreamIndex, plan: QueryPlan, total: Doubles) -> Floats:
-    """What each row has of the rare words of the best rows, besides those of the question."""
-    asked = {term for group in plan.groups for term in group.terms}
-    edge = np.partition(total, -_FEEDBACK_ROWS)[-_FEEDBACK_ROWS] if len(total) > _FEEDBACK_ROWS else -np.inf
-    best = np.flatnonzero(total >= edge)
-    best = np.sort(best[np.argsort(-total[best], kind="stable")[:_FEEDBACK_ROWS]])
-    best = best[total[best] > -np.inf]
-    weights = (1 / (1 + np.exp(-np.maximum(total[best], _MIN_LOG_ODDS)))).tolist()
-    terms = index.lexical.feedback_terms(best.tolist(), weights, asked, _FEEDBACK_TERMS, _FEEDBACK_MAX_SHARE)
-    return index.lexical.sum_weights(terms)
 
 
 def collect_signals(index: StreamIndex, plan: QueryPlan, vector: Floats | None, mask: Bools) -> Evidence:
@@ -727,3 +485,240 @@ _RANKERS: Final[dict[str, Callable[[StreamIndex, _Search], _Ranking]]] = {
     "associative": _rank_graph,
     "documents": _rank_documents,
 }
+
+
+_DAYS_TOLD_LATER: Final = 7.0
+_DAYS_PLANNED_BEFORE: Final = 3.0
+"""Things are told some days after they happen, or planned some days before."""
+
+
+def item_signals(index: StreamIndex, plan: QueryPlan, matches: Floats) -> dict[str, Floats]:
+    """The signals that this question asks for."""
+    signals: dict[str, Floats] = {}
+    if plan.identifiers:
+        held = matches.take(plan.identifiers, axis=0)
+        signals["exact"] = np.add.reduce(held, axis=0) / np.float32(len(plan.identifiers))
+    if plan.speaker_words:
+        # 1 for what a person named in the question said, or for atoms that name the person.
+        said: Floats = index.rows_with("speaker", plan.speakers).astype(np.float32)
+        if not index.layout.message.all() and plan.name_groups:
+            named = index.lexical.matches(plan.name_groups).max(axis=0)
+            said = np.where(index.layout.message, said, np.maximum(said, named))
+        signals["speaker"] = said
+    if plan.date_ranges:
+        signals["date"] = _date_signal(index, plan.date_ranges)
+    if plan.question.asks_time:
+        signals["time"] = ((index.lexical.rows["flags"] & TIME) > 0).astype(np.float32)
+    if plan.question.asks_number:
+        signals["number"] = ((index.lexical.rows["flags"] & NUMBER) > 0).astype(np.float32)
+    return signals
+
+
+def _date_signal(index: StreamIndex, ranges: Sequence[DateRange]) -> Floats:
+    """1 within a range, less the further outside."""
+    times, valid_from = index.columns["time"], index.columns["valid_from"]
+    times = np.where(np.isnan(times), valid_from, times)
+    nearness = np.zeros(index.rows, np.float64)
+    for range in ranges:
+        scale = max(1.0, (range.end - range.start) / DAY_SECONDS) ** 0.5 * DAY_SECONDS
+        late = 0.8 * np.exp(-np.maximum(times - range.end, 0) / (_DAYS_TOLD_LATER * scale))
+        early = 0.5 * np.exp(-np.maximum(range.start - times, 0) / (_DAYS_PLANNED_BEFORE * scale))
+        outside = np.where(times >= range.end, late, early)
+        nearness = np.fmax(nearness, np.where((times >= range.start) & (times < range.end), 1.0, outside))
+    return nearness.astype(np.float32)
+
+
+_ROWS: Final = 16
+"""So many of the best rows are compared."""
+_PAIR_COSINE: Final = 0.15
+_PAIR_SPREAD: Final = 0.12
+_IMAGINED_PAIRS: Final = 12
+"""What is usual among the best rows is what these have, and so many imagined pairs."""
+_LIKE: Final = 4.0
+"""Two statements are surely about one thing if their cosine is so many standard deviations above what is usual."""
+_FIT_SCALE: Final = 2.0
+"""How far a row may lie behind the best and still be a statement that another one takes the place of."""
+_TURNS_APART: Final = 5
+"""Nearer turns of a session go on about one thing; they do not take each other's place."""
+_HOUR: Final = 3600.0
+
+
+def later_signal(index: StreamIndex, total: NDArray[np.float64]) -> Floats:
+    """How far each of the best rows says anew what another good one said earlier, from 0 to 1; less where a still later
+    one says it again.
+
+    `total` is the sum of all other signals, -inf for what is not found.
+    """
+    signal = np.zeros(index.rows, np.float32)
+    if index.dense.count < 2:
+        return signal
+    present = np.where(index.dense.present, total, -np.inf)
+    # Those above the first that is too many, so that ties are all in or all out.
+    edge = np.partition(present, -_ROWS - 1)[-_ROWS - 1] if index.rows > _ROWS else -np.inf
+    rows = (present > edge).nonzero()[0]
+    if len(rows) > 1:
+        fit = np.exp((total[rows] - total[rows].max()) / _FIT_SCALE)
+        replaces = _likeness(index.dense.rows["vector"][rows]) * _is_later(index, rows)
+        is_replaced = (replaces * fit[:, None]).max(axis=0)
+        signal[rows] = np.maximum((replaces * fit).max(axis=1) - is_replaced, 0)
+    return signal
+
+
+def _likeness(vectors: Floats) -> Floats:
+    """How far the statements of each pair are about one thing, from 0 to 1."""
+    # Not a matrix product: that may round equal rows differently, and ties would not be ties.
+    cosines = np.vecdot(vectors[:, None], vectors[None])
+    pairs = cosines[np.triu_indices(len(cosines), 1)]
+    count = len(pairs) + _IMAGINED_PAIRS
+    usual = (pairs.sum() + _IMAGINED_PAIRS * _PAIR_COSINE) / count
+    squares = ((pairs - usual) ** 2).sum() + _IMAGINED_PAIRS * (_PAIR_SPREAD**2 + (_PAIR_COSINE - usual) ** 2)
+    likeness: Floats = np.clip((cosines - usual) / (_LIKE * np.sqrt(squares / count)), 0, 1)
+    return likeness
+
+
+def _is_later(index: StreamIndex, rows: NDArray[np.intp]) -> Bools:
+    """Whether the row of each line was said later than that of each column, and not in one breath."""
+    moments = index.columns["time"][rows]
+    for name in ("valid_from", "recorded"):
+        moments = np.where(np.isnan(moments), index.columns[name][rows], moments)
+    seqs = np.array([index.seqs[row] for row in rows.tolist()])
+    gap, places = moments[:, None] - moments, seqs[:, None] - seqs
+    turn, session, named = index.layout.message[rows], index.columns["session"][rows], index.layout.in_named_session
+    turns = turn[:, None] & turn
+    # A fact may have been taken from a turn of the same day.
+    later: Bools = gap > np.where(turns, _HOUR, np.where(turn[:, None] ^ turn, DAY_SECONDS, 0))
+    # A turn comes after another one, and in a session with a name some turns after.
+    in_one_session = (session[:, None] == session) & (False if named is None else named[rows])
+    later |= turns & (gap >= 0) & (places >= np.where(in_one_session, _TURNS_APART, 1))
+    return later
+
+
+_MIN_SHARE: Final = 0.05
+"""A smaller share is no reason."""
+
+_TURN_REASONS: Final = {
+    "term": "lexical", "window": "neighbour", "dense": "dense", "session_term": "session", "session_dense": "session",
+    "term_before": "neighbour", "term_two_before": "neighbour", "term_after": "neighbour", "term_answer": "neighbour",
+    "dense_before": "neighbour", "dense_two_before": "neighbour", "dense_after": "neighbour",
+    "dense_answer": "neighbour", "exact": "exact", "speaker": "speaker", "date": "date", "time": "time",
+    "number": "number", "user": "role", "feedback": "feedback",
+    "later": "later",
+}  # fmt: skip
+"""The reason that a signal is shown as. Signals that are not here count without being shown."""
+LENT_REASONS: Final = frozenset({"neighbour", "session"})
+"""What other turns lend to one."""
+_ATOM_REASONS: Final = _TURN_REASONS | {
+    signal: "dense" if "dense" in signal else "lexical"
+    for signal, reason in _TURN_REASONS.items()
+    if reason in LENT_REASONS
+}
+"""An atom has neither neighbours nor a session: its own words and vector stand in."""
+_OWN_SIGNAL: Final = {"window": "term", "session_term": "term", "session_dense": "dense"}
+"""Signals in which a turn's own words or vector count as well: only what other turns add to these is theirs."""
+
+
+class BlendExplanation(NamedTuple):
+    """The signals of some rows, as arrays by place."""
+
+    is_turn: Bools | None
+    """None where there are no turns."""
+    in_named_session: Bools | None
+    """None where no session has a name."""
+    signals: dict[str, Floats]
+    matches: Floats
+    cosines: Floats | None
+    plan: QueryPlan
+    blend: Blend
+
+    def reasons(self, place: int, rerank: float = 0.0) -> Reasons:
+        shares = {"rerank": rerank}
+        for name, share in self._shares(place):
+            shares[name] = shares.get(name, 0.0) + share
+        if self.in_named_session is None or not self.in_named_session[place]:
+            shares.pop("session", None)
+        return ranked_reasons(shares, lambda name: self._detail(name, place))
+
+    def _shares(self, place: int) -> Iterator[tuple[str, float]]:
+        is_turn = self.is_turn is not None and self.is_turn[place]
+        names = _TURN_REASONS if is_turn else _ATOM_REASONS
+        for signal, weight in self.blend.weights:
+            if signal not in self.signals or signal not in names:
+                continue
+            value = float(self.signals[signal][place])
+            if is_turn and signal in _OWN_SIGNAL:
+                own = max(float(self.signals[_OWN_SIGNAL[signal]][place]), 0.0)
+                yield names[_OWN_SIGNAL[signal]], weight * own
+                value -= own
+            yield names[signal], weight * value
+
+    def _detail(self, name: str, place: int) -> str:
+        if name == "lexical":
+            return matched_words(self.plan.groups, self.matches[:, place].tolist())
+        if name == "exact":
+            labels = [self.plan.groups[each].label for each in self.plan.identifiers if self.matches[each, place]]
+            return ", ".join(labels)
+        if name == "dense" and self.cosines is not None:
+            return f"cosine {self.cosines[place]:.2f}"
+        return ", ".join(sorted(self.plan.speaker_words)) if name == "speaker" else ""
+
+
+class GraphExplanation(NamedTuple):
+    """What speaks for some rows that were found through the entity graph, by place."""
+
+    shares: dict[str, NDArray[np.float64]]
+    """By reason."""
+    paths: list[str]
+    """From the question to each row, empty where none leads there."""
+    groups: Sequence[TermGroup]
+    terms: list[frozenset[int]]
+    """Those that each row has."""
+    cosines: Floats | None
+
+    def reasons(self, place: int) -> Reasons:
+        shares = {name: float(values[place]) for name, values in self.shares.items()}
+        return ranked_reasons(shares, lambda name: self._detail(name, place))
+
+    def _detail(self, name: str, place: int) -> str:
+        if name == "graph":
+            return self.paths[place]
+        if name == "lexical":
+            return _words_of(self.groups, self.terms[place])
+        return "" if self.cosines is None else f"cosine {self.cosines[place]:.2f}"
+
+
+def ranked_reasons(shares: Mapping[str, float], detail_of: Callable[[str], str]) -> Reasons:
+    """The signals whose share of all that speaks for a row is a reason, the largest first."""
+    total = sum(share for share in shares.values() if share > 0) or 1.0
+    ranked = sorted(((share / total, name) for name, share in shares.items()), reverse=True)
+    return tuple(Reason(name, round(share, 3), detail_of(name)) for share, name in ranked if share >= _MIN_SHARE)
+
+
+def matched_words(groups: Sequence[TermGroup], fits: Sequence[float]) -> str:
+    """The words of the question that a row has; ~ where by another word of like meaning.
+
+    Of an identifier and its parts only the longest are shown.
+    """
+    found = [(group, fit) for group, fit in zip(groups, fits, strict=True) if fit > 0]
+    exact = [group for group, fit in found if fit >= 1]
+    return ", ".join(
+        group.label if fit >= 1 else f"~{group.label}"
+        for group, fit in found
+        if not any(group.chunk == other.chunk and group.label in other.label != group.label for other in exact)
+    )
+
+
+def _words_of(groups: Sequence[TermGroup], terms: Set[int]) -> str:
+    return matched_words(groups, group_fits(groups, terms))
+
+
+def _lexical_reason(groups: Sequence[TermGroup], terms: Set[int]) -> Reasons:
+    """The words of the question that a row with these terms has."""
+    return _only_reason("lexical", _words_of(groups, terms))
+
+
+def _only_reason(name: str, detail: str) -> Reasons:
+    return (Reason(name, 1.0, detail),)
+
+
+def _all_reasons(explanations: Sequence[Explain]) -> Reasons:
+    return tuple(reason for explain in explanations for reason in explain())

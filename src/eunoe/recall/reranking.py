@@ -7,7 +7,7 @@ from itertools import accumulate
 from math import exp, isfinite, log
 from statistics import fmean
 from time import perf_counter
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,14 +84,6 @@ class RerankModel(Protocol):
         """A number for each text, the higher the better it answers the question."""
 
 
-class Reranking(NamedTuple):
-    """Candidates in their new order."""
-
-    candidates: list[Candidate]
-    read: int
-    """How many of them were read."""
-
-
 class Reranker:
     """Reads for one memory, whose threads share it. Where it cannot, recall goes on without, and `error` says why."""
 
@@ -106,8 +98,9 @@ class Reranker:
 
     def rerank(
         self, question: str, candidates: Sequence[Candidate], passages: Sequence[str], settings: RerankSettings
-    ) -> Reranking:
-        """Put candidates into the order that both stages give together; the passages are those of the first ones.
+    ) -> tuple[list[Candidate], int]:
+        """Put candidates into the order that both stages give together, and say how many were read; the passages are
+        those of the first ones.
 
         Raise EmbedderError where they cannot be read; `error` keeps why.
         """
@@ -118,7 +111,7 @@ class Reranker:
             raise
         self.error = ""
         if not scores:
-            return Reranking(list(candidates), 0)
+            return list(candidates), 0
         gains = [settings.weight * (score - settings.baseline) for score in scores]
         read = [
             candidate._replace(score=_raise(candidate.score, gain), explain=partial(candidate.explain, rerank=gain))
@@ -130,7 +123,7 @@ class Reranker:
         loss = min(gains) if len(gains) == len(passages) else min((fmean(gains) + min(gains)) / 2, 0.0)
         rest = [each._replace(score=_raise(each.score, loss)) for each in candidates[len(gains) :]]
         read.sort(key=lambda each: (-each.score, each.id, each.stream))
-        return Reranking(list(merge(read, rest, key=lambda each: -each.score)), len(scores))
+        return list(merge(read, rest, key=lambda each: -each.score)), len(scores)
 
     def _read(self, question: str, passages: Sequence[str], budget_ms: float | None) -> list[float]:
         """The scores of all passages, or of as many of the first ones as can be read within a time."""

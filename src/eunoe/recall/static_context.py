@@ -1,7 +1,7 @@
 """The static context: what each stream has to say, put into words within its share of a budget, and kept stable."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain, zip_longest
@@ -49,8 +49,10 @@ class StreamSection:
     """What is to be done from now on. These stand in every context, whatever a summary has absorbed."""
 
     @property
-    def notes(self) -> tuple[Note, ...]:
-        return (*self.instructions, *self.observations, *self.facts)
+    def notes(self) -> list[tuple[int, Note]]:
+        """The notes, each with its section."""
+        parts = (INSTRUCTIONS, self.instructions), (OBSERVATIONS, self.observations), (FACTS, self.facts)
+        return [(section, note) for section, notes in parts for note in notes]
 
 
 def read_sections(store: Store, audience: Audience, now: datetime, with_sources: bool) -> list[StreamSection]:
@@ -315,13 +317,13 @@ def _each_once(streams: Sequence[StreamSection]) -> list[StreamSection]:
     """The streams without what is said in them a second time. What is to stand in any case comes first."""
     known = Sentences()
     texts: dict[tuple[int, Note], str] = {}
-    noted = [(number, note) for number, stream in enumerate(streams) for note in stream.notes]
+    noted = [(number, note) for number, stream in enumerate(streams) for _, note in stream.notes]
     for place in filter(lambda place: _is_standing(place[1]), noted):
         texts[place] = known.take(place[1].text)
     summaries = []
     for number, stream in enumerate(streams):
         summaries.append(_new_summary(stream, known))
-        for note in stream.notes:
+        for _, note in stream.notes:
             if (number, note) not in texts:
                 texts[number, note] = known.take(note.text)
 
@@ -341,7 +343,7 @@ def _each_once(streams: Sequence[StreamSection]) -> list[StreamSection]:
 
 
 def _all_notes(streams: Iterable[StreamSection]) -> list[Note]:
-    return [note for stream in streams for note in stream.notes]
+    return [note for stream in streams for _, note in stream.notes]
 
 
 def _static_context(
@@ -376,7 +378,7 @@ def _add_all(
     for number, stream in enumerate(streams):
         if stream.summary and not builder.add(Fragment(paths[number, SUMMARY], 0, style.summary(stream.summary))):
             return False
-        for section, note in _noted(stream):
+        for section, note in stream.notes:
             if not builder.add(Fragment(paths[number, section], note.seq, style.note(note, now))):
                 return False
     return True
@@ -389,7 +391,7 @@ def _by_worth(streams: Sequence[StreamSection], value_of: ValueOf) -> list[_Entr
         for place, line in enumerate(_summary_lines(stream.summary)):
             text = str(line).removeprefix("- ") if line.subject else str(line)
             newest.append(_Entry(number, SUMMARY, text, None, place, line))
-        newest += [_Entry(number, section, note.text, note) for section, note in _noted(stream)]
+        newest += [_Entry(number, section, note.text, note) for section, note in stream.notes]
     newest.sort(key=lambda entry: (entry.section, -entry.number))
     newest.sort(key=lambda entry: entry.date, reverse=True)
     dated = [entry for entry in newest if entry.date]
@@ -405,16 +407,6 @@ def _by_worth(streams: Sequence[StreamSection], value_of: ValueOf) -> list[_Entr
 
 def _is_standing(note: Note | None) -> bool:
     return note is not None and (note.pinned or note.label == INSTRUCTION)
-
-
-def _noted(stream: StreamSection) -> Iterator[tuple[int, Note]]:
-    """The notes of a stream, each with its section."""
-    for section, notes in (
-        (INSTRUCTIONS, stream.instructions),
-        (OBSERVATIONS, stream.observations),
-        (FACTS, stream.facts),
-    ):
-        yield from ((section, note) for note in notes)
 
 
 def _summary_lines(summary: str) -> list[SummaryLine]:

@@ -12,41 +12,13 @@ from starlette.responses import Response
 
 from eunoe import __version__
 from eunoe.errors import EunoeError
-from eunoe.server import administration, chat, inspector, mem0, oauth_pages, projects
+from eunoe.server import administration, chat, inspector, mem0, oauth_pages, projects, verbs
 from eunoe.server.access import LoginError
 from eunoe.server.mcp.server import McpApp
 from eunoe.server.middleware import add_middleware, refusal
 from eunoe.server.openapi import describe, operation_id
 from eunoe.server.problems import HTTP_CODES, problem, problem_of
-from eunoe.server.routes import (
-    corrections,
-    forgetting,
-    formation,
-    graph,
-    memories,
-    messages,
-    recall,
-    review,
-    revisions,
-    streams,
-    upkeep,
-)
 from eunoe.server.services import Services
-
-_VERSION_1 = (
-    messages,
-    memories,
-    recall,
-    forgetting,
-    review,
-    corrections,
-    streams,
-    revisions,
-    formation,
-    graph,
-    upkeep,
-    chat,
-)
 
 
 def create_app(services: Services) -> FastAPI:
@@ -76,7 +48,7 @@ def create_app(services: Services) -> FastAPI:
     app.state.services = services
     for router in administration.ROUTERS:
         app.include_router(router)
-    for router in (*(module.router for module in _VERSION_1), *administration.V1_ROUTERS):
+    for router in (*administration.V1_ROUTERS, *verbs.ROUTERS, chat.router):
         app.include_router(router, prefix="/v1")
     app.include_router(projects.router, prefix="/api")
     app.include_router(mem0.router, prefix="/compat/mem0")

@@ -34,7 +34,7 @@ from eunoe.server.access import Caller
 from eunoe.server.config import ServerConfig
 from eunoe.server.keys import OWNER
 from eunoe.server.problems import NoLlmError
-from eunoe.server.routes.common import CallerParam, ServicesParam
+from eunoe.server.requests import CallerParam, ServicesParam
 
 router = APIRouter(tags=["chat"])
 

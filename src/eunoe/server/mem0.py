@@ -15,10 +15,9 @@ from eunoe.errors import NotFoundError
 from eunoe.hosts.mem0 import Memory, MemoryNotFoundError
 from eunoe.hosts.mem0.arguments import OwnerMissingError
 from eunoe.server.access import Caller
+from eunoe.server.openapi import answers
 from eunoe.server.problems import problem
-from eunoe.server.requests import json_router
-from eunoe.server.routes.common import CallerParam, IdParam, reply
-from eunoe.server.routes.schemas import answers
+from eunoe.server.requests import CallerParam, IdParam, json_router, reply
 
 router = json_router("mem0")
 R = TypeVar("R")
@@ -53,17 +52,19 @@ class Mem0AddBody(Owners):
     expiration_date: str | None = Field(None, examples=["2030-12-31"], description="The last day on which it holds.")
 
 
-class Mem0SearchBody(Owners):
-    query: str = Field(examples=["Where does she live?"])
-    filters: dict[str, Any] | None = Field(None, examples=[{"user_id": "anna"}])
-    top_k: int | None = Field(None, ge=1, le=500)
-    limit: int | None = Field(None, ge=1, le=500)
-    threshold: float | None = Field(None, strict=True)
-
-
 class ListQuery(Owners):
     top_k: int | None = Field(None, ge=1, le=500)
-    limit: int | None = Field(None, ge=1, le=500)
+    limit: int | None = Field(None, ge=1, le=500, description="The same.")
+
+    @property
+    def most(self) -> int | None:
+        return self.top_k or self.limit
+
+
+class Mem0SearchBody(ListQuery):
+    query: str = Field(examples=["Where does she live?"])
+    filters: dict[str, Any] | None = Field(None, examples=[{"user_id": "anna"}])
+    threshold: float | None = Field(None, strict=True)
 
 
 class Mem0UpdateBody(BaseModel):
@@ -95,7 +96,7 @@ async def mem0_add(body: Mem0AddBody, caller: CallerParam) -> Response:
 async def mem0_get_all(query: Annotated[ListQuery, Query()], caller: CallerParam) -> Response:
     """Of whoever is named, latest first."""
     ids = _require(query.ids)
-    return reply(await _run(caller, lambda memory: memory.get_all(**ids, top_k=query.top_k or query.limit)))
+    return reply(await _run(caller, lambda memory: memory.get_all(**ids, top_k=query.most)))
 
 
 @router.delete("/memories", summary="mem0: delete the memories of somebody", responses=answers(Mem0Note))
@@ -135,7 +136,7 @@ async def mem0_history(id: IdParam, caller: CallerParam) -> Response:
 @router.post("/search", summary="mem0: search memories", responses=answers(Mem0Results))
 async def mem0_search(body: Mem0SearchBody, caller: CallerParam) -> Response:
     """The ids stand in `filters`, or beside the query as they did before."""
-    more: dict[str, Any] = {"top_k": body.top_k or body.limit, "threshold": body.threshold or 0.0}
+    more: dict[str, Any] = {"top_k": body.most, "threshold": body.threshold or 0.0}
     return reply(await _run(caller, lambda memory: memory.search(body.query, filters=body.filters, **body.ids, **more)))
 
 

@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from eunoe.errors import AccessError, EunoeError, InputError
+from eunoe.memory.verb import VERBS
 from eunoe.server.access import Allowance, Attempt, Caller, LoginError, RateLimit, find_session_id
 from eunoe.server.audit import AuditOutcome
 from eunoe.server.config import Addresses
@@ -374,12 +375,7 @@ def _limit_headers(allowance: Allowance) -> dict[str, str]:
     }
 
 
-_READ_OPERATIONS: Final = frozenset(
-    {
-        *("recall", "get_context", "look_up", "get_memories", "list_by_files", "get_access_counts"),
-        *("extract", "flush", "check", "test_model"),
-    }
-)
+_READ_OPERATIONS: Final = frozenset(verb.step for verb in VERBS.values() if not verb.changes)
 """Questions whose body is too long for a path. All other requests that are no GET are taken for changes."""
 _READ_PATHS: Final = ("/mcp", "/compat/", "/api/projects/")
 """Here every change is one of a memory, which tells of it itself."""

@@ -25,7 +25,12 @@ from eunoe.server.access import LoginError
 from eunoe.server.audit import AuditTrail
 from eunoe.server.keys import Key
 from eunoe.server.middleware import attempt_of, too_many
-from eunoe.server.oauth import RESOURCES, RIGHTS, AuthorizationRequest, OAuth
+from eunoe.server.oauth import (
+    RESOURCES,
+    RIGHTS,
+    AuthorizationRequest,
+    OAuth,
+)
 from eunoe.server.services import Services
 
 _PAGE: Final = """<!doctype html>

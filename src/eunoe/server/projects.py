@@ -22,8 +22,7 @@ from eunoe.model.scope import Scope
 from eunoe.server.access import Caller
 from eunoe.server.middleware import unescape_segment
 from eunoe.server.problems import status_of
-from eunoe.server.requests import check_limits, json_router, read_json
-from eunoe.server.routes.common import CallerParam
+from eunoe.server.requests import CallerParam, check_limits, json_router, read_json
 
 router = json_router("projects")
 _log = logging.getLogger("eunoe.server")
@@ -41,6 +40,7 @@ _ERROR: Final = _schema(error={"type": "string"}, detail={"type": "string"})
 _RESULT: Final = _schema(
     question={"type": "string"}, docs=_TEXTS, doc_scores={"type": "array", "items": {"type": "number"}}, ids=_TEXTS
 )
+_DOCUMENT: Final = {"docs": ["Ticket: Login. The clock of the server was wrong."]}
 
 
 def _about(body: dict[str, Any], result: dict[str, Any], example: dict[str, Any]) -> dict[str, Any]:
@@ -61,15 +61,15 @@ def _about(body: dict[str, Any], result: dict[str, Any], example: dict[str, Any]
 @router.post(
     "/projects/{id}/memory/index",
     summary="Index documents of a project",
-    **_about(_schema(docs=_TEXTS), _COUNT, {"docs": ["Ticket: Login. The clock of the server was wrong."]}),
+    **_about(_schema(docs=_TEXTS), _COUNT, _DOCUMENT),
 )
 async def index_documents(id: ProjectParam, request: Request, caller: CallerParam) -> Response:
     """A document that is there already stays as it is."""
 
-    def work(memory: ProjectMemory, project: str, body: dict[str, Any]) -> dict[str, Any]:
+    def index(memory: ProjectMemory, project: str, body: dict[str, Any]) -> dict[str, Any]:
         return {"message": "Indexed", "count": len(memory.index(project, _texts(body, "docs")))}
 
-    return await _answer(id, request, caller, "write", "Index failed", work)
+    return await _answer(id, request, caller, "write", "Index failed", index)
 
 
 @router.post(
@@ -84,25 +84,24 @@ async def index_documents(id: ProjectParam, request: Request, caller: CallerPara
 async def retrieve_documents(id: ProjectParam, request: Request, caller: CallerParam) -> Response:
     """A question on something else gives none."""
 
-    def work(memory: ProjectMemory, project: str, body: dict[str, Any]) -> dict[str, Any]:
-        queries = _texts(body, "queries")
-        return {"results": memory.retrieve(project, queries, body.get("num_to_retrieve"))}
+    def retrieve(memory: ProjectMemory, project: str, body: dict[str, Any]) -> dict[str, Any]:
+        return {"results": memory.retrieve(project, _texts(body, "queries"), body.get("num_to_retrieve"))}
 
-    return await _answer(id, request, caller, "read", "Retrieve failed", work)
+    return await _answer(id, request, caller, "read", "Retrieve failed", retrieve)
 
 
 @router.post(
     "/projects/{id}/memory/delete",
     summary="Delete documents of a project",
-    **_about(_schema(docs=_TEXTS), _COUNT, {"docs": ["Ticket: Login. The clock of the server was wrong."]}),
+    **_about(_schema(docs=_TEXTS), _COUNT, _DOCUMENT),
 )
 async def delete_documents(id: ProjectParam, request: Request, caller: CallerParam) -> Response:
     """By their exact words, or by id. `count` is how many were there."""
 
-    def work(memory: ProjectMemory, project: str, body: dict[str, Any]) -> dict[str, Any]:
+    def delete(memory: ProjectMemory, project: str, body: dict[str, Any]) -> dict[str, Any]:
         return {"message": "Deleted", "count": len(memory.delete(project, _texts(body, "docs"), missing_ok=True))}
 
-    return await _answer(id, request, caller, "forget", "Delete failed", work)
+    return await _answer(id, request, caller, "forget", "Delete failed", delete)
 
 
 async def _answer(
@@ -113,52 +112,28 @@ async def _answer(
     failure: str,
     work: Callable[[ProjectMemory, str, dict[str, Any]], dict[str, Any]],
 ) -> Response:
+    name, guard = unescape_segment(id), caller.memory.guard
     try:
-        project = _find_project(_project_name(unescape_segment(id)), caller, right)
-        body = read_json(await request.body())
-        _check_body(body, request)
+        guard.allow(right)
+        try:  # a UUID in small letters, as those who route it as one have it
+            project = guard.scope(Scope(project=name.lower() if _UUID.fullmatch(name) else name))["project"]
+        except (ScopeError, AccessError):
+            return _error(404, "Project not found")
+        body, config = read_json(await request.body()), request.app.state.services.config
+        if not isinstance(body, dict):
+            raise InputError("the body must be an object")
+        check_limits(body, config)
+        count = body.get("num_to_retrieve")
+        if isinstance(count, int) and count > config.max_page:
+            raise InputError(f"num_to_retrieve is {count:,}: at most {config.max_page:,} are given at once")
         return JSONResponse(await asyncio.to_thread(work, ProjectMemory(caller.memory), project, body))
     except InputError as error:
         return _error(400, str(error))
     except AccessError as error:
         return _error(403, str(error))
-    except _NoProjectError:
-        return _error(404, "Project not found")
     except EunoeError as error:
         _log.warning("%s: %s", failure, type(error).__name__)
         return _error(status_of(error), failure, str(error))
-
-
-class _NoProjectError(Exception):
-    """The key reaches no such project."""
-
-
-def _project_name(id: str) -> str:
-    """The id itself; a UUID in small letters, as those who route it as one have it.
-
-    >>> _project_name("7F9C24E8-3B12-4FEF-91E0-56A2D5A0A3C1"), _project_name("Shop")
-    ('7f9c24e8-3b12-4fef-91e0-56a2d5a0a3c1', 'Shop')
-    """
-    return id.lower() if _UUID.fullmatch(id) else id
-
-
-def _find_project(name: str, caller: Caller, right: Right) -> str:
-    guard = caller.memory.guard
-    guard.allow(right)
-    try:
-        return guard.scope(Scope(project=name), right)["project"]
-    except (ScopeError, AccessError):
-        raise _NoProjectError from None
-
-
-def _check_body(body: Any, request: Request) -> None:
-    if not isinstance(body, dict):
-        raise InputError("the body must be an object")
-    config = request.app.state.services.config
-    check_limits(body, config)
-    count = body.get("num_to_retrieve")
-    if isinstance(count, int) and count > config.max_page:
-        raise InputError(f"num_to_retrieve is {count:,}: at most {config.max_page:,} are given at once")
 
 
 def _texts(body: dict[str, Any], name: str) -> list[str]:

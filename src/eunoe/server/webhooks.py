@@ -7,11 +7,9 @@ import builtins
 import hashlib
 import hmac
 import ipaddress
-import logging
 import secrets
 import socket
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -30,6 +28,7 @@ from eunoe.model.json import json_value
 from eunoe.net.http import HttpClient, HttpError
 from eunoe.server.jobs import MAX_ATTEMPTS, Job, Progress
 from eunoe.server.state import ServerState, insert
+from eunoe.work.thread import WorkThread
 
 MAX_WEBHOOKS: Final = 100
 """Of one tenant."""
@@ -47,9 +46,9 @@ _GLOBAL_UNICAST: Final = ipaddress.ip_network("2000::/3")
 _INSIDE: Final = "the webhook's host is inside this network: only the owner of the store may name one"
 JOB_KIND: Final = "webhook"
 _LOOK_SECONDS: Final = 2.0
+_CLOSE_SECONDS: Final = 10.0
 _MAX_ITEMS: Final = 100
 """In one request."""
-_log = logging.getLogger("eunoe.server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,27 +294,23 @@ class WebhookSender:
     def __init__(self, webhooks: Webhooks, find_memory: Callable[[str], Memory | None]) -> None:
         self._webhooks = webhooks
         self._find_memory = find_memory
-        self._end = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._looker = WorkThread[str](self._look, "eunoe-webhooks")
+        self._add_job: Callable[[Webhook], object] = lambda webhook: None
 
     def start(self, add_job: Callable[[Webhook], object]) -> None:
-        """Look for news in a thread, and have a job deliver it."""
-
-        def look() -> None:
-            while not self._end.wait(_LOOK_SECONDS):
-                try:
-                    for webhook in self._find_due():
-                        add_job(webhook)
-                except Exception:
-                    _log.exception("the webhooks could not be looked at")
-
-        self._thread = threading.Thread(target=look, name="eunoe-webhooks", daemon=True)
-        self._thread.start()
+        """Look for news now and then, and have a job deliver it."""
+        self._add_job = add_job
+        self._looker.put("news", _LOOK_SECONDS)
 
     def close(self) -> None:
-        self._end.set()
-        if self._thread:
-            self._thread.join()
+        self._looker.close(_CLOSE_SECONDS)
+
+    def _look(self, what: str) -> None:
+        try:
+            for webhook in self._find_due():
+                self._add_job(webhook)
+        finally:
+            self._looker.put(what, _LOOK_SECONDS)
 
     def _find_due(self) -> Iterator[Webhook]:
         """Webhooks that work and have news."""

@@ -16,9 +16,7 @@ from eunoe.apps.discussion.settings import (
     UNSUPPORTED,
     USE_VECTOR,
     DiscussionSettings,
-    SummarySettings,
     read_settings,
-    read_summary_settings,
     read_user_settings,
 )
 from eunoe.errors import InputError
@@ -195,37 +193,6 @@ def test_the_file_of_a_user_names_workflows_and_folders(tmp_path: Path) -> None:
     assert user.notes == ("port is not about discussions",)
     with pytest.raises(InputError, match="discussionDirectory"):
         read_user_settings({"discussionDirectory": 3})
-
-
-NODE = {
-    "type": "chatSummarySummarizer",
-    "title": "Summary",
-    "systemPrompt": "Be brief.",
-    "prompt": "Old: [CHAT_SUMMARY] New: [LATEST_MEMORIES]",
-    "endpointName": "Summarizer",
-    "preset": "Calm",
-    "maxResponseSizeInTokens": 700,
-    "minMemoriesPerSummary": 2,
-    "loopIfMemoriesExceed": 5,
-}
-
-
-@pytest.mark.parametrize("shape", [lambda nodes: nodes, lambda nodes: {"name": "x", "nodes": nodes}])
-def test_prompts_of_the_summary_come_from_a_workflow(shape: Any, tmp_path: Path) -> None:
-    path = tmp_path / "ChatSummary.json"
-    path.write_text(json.dumps(shape([{"type": "Standard", "prompt": "no"}, NODE])), "utf-8")
-    summary = read_summary_settings(path)
-    assert (summary.least_memories, summary.most_memories) == (2, 5)
-    author = summary.author
-    assert (author.system_prompt, author.prompt) == ("Be brief.", "Old: [CHAT_SUMMARY] New: [LATEST_MEMORIES]")
-    assert (author.endpoint, author.preset, author.max_tokens) == ("Summarizer", "Calm", 700)
-    assert read_summary_settings([{"type": NODE["type"]}]) == SummarySettings()
-
-
-@pytest.mark.parametrize("content", [[], [{"type": "Standard"}], {"nodes": {}}, {"nodes": "x"}, ["x"]])
-def test_a_workflow_without_a_summary_is_refused(content: Any) -> None:
-    with pytest.raises(InputError, match="node"):
-        read_summary_settings(content)
 
 
 def test_the_page_names_every_key() -> None:

@@ -20,8 +20,8 @@ from time import monotonic
 import pytest
 
 import eunoe
+from eunoe.cli import demo
 from eunoe.cli.app import run
-from eunoe.cli.demo import script
 
 PROMPT = b"press Enter"
 DEADLINE = 60.0
@@ -39,7 +39,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_sample_is_a_conversation_over_months() -> None:
-    messages = script.CONVERSATION
+    messages = demo.CONVERSATION
     assert 60 <= len(messages) <= 90
     assert len({message["id"] for message in messages}) == len(messages)
     assert {message["speaker"] for message in messages} == {"Mira", "Jonas", "Pilot"}
@@ -49,18 +49,18 @@ def test_the_sample_is_a_conversation_over_months() -> None:
 
 
 def test_every_fact_rests_on_messages_that_are_there() -> None:
-    ids = {message["id"] for message in script.CONVERSATION}
-    for fact in script.FACTS:
+    ids = {message["id"] for message in demo.CONVERSATION}
+    for fact in demo.FACTS:
         assert fact["source"]
         assert ids.issuperset(fact["source"])
 
 
-@pytest.mark.parametrize("question", script.QUESTIONS, ids=lambda question: question.text)
-def test_the_first_hit_answers(question: script.Question, tmp_path: Path) -> None:
+@pytest.mark.parametrize("question", demo.QUESTIONS, ids=lambda question: question.text)
+def test_the_first_hit_answers(question: demo.Question, tmp_path: Path) -> None:
     with eunoe.open(tmp_path / "memory.db") as memory:
-        memory.observe(script.SCOPE, script.CONVERSATION)
-        memory.remember_many(script.SCOPE, script.FACTS)
-        best = memory.recall(script.SCOPE, question.text, limit=1, now=question.now or None)[0]
+        memory.observe(demo.SCOPE, demo.CONVERSATION)
+        memory.remember_many(demo.SCOPE, demo.FACTS)
+        best = memory.recall(demo.SCOPE, question.text, limit=1, now=question.now or None)[0]
     assert question.answer in best.text
 
 
@@ -72,7 +72,7 @@ def test_runs_through_without_a_terminal(
     shown, said = capsys.readouterr()
     assert said == ""
     assert max(map(len, (line for line in shown.splitlines() if not line.startswith("$ ")))) <= 80
-    for question in script.QUESTIONS:
+    for question in demo.QUESTIONS:
         assert question.text in shown
     for words in ("cashews", "ERR_BP17", "true until 2025-03-08", "no table, file, index or cache holds a trace"):
         assert words in " ".join(shown.split())
@@ -84,14 +84,14 @@ def test_runs_through_without_a_terminal(
 def test_the_kept_store_holds_what_was_shown(sample: Path) -> None:
     with eunoe.open(sample) as memory:
         status = memory.status()
-        history = memory.history(script.SCOPE, script.PLAN)
-        context = memory.context(script.LATER, script.ASKED)
+        history = memory.history(demo.SCOPE, demo.PLAN)
+        context = memory.context(demo.LATER, demo.ASKED)
         with pytest.raises(eunoe.errors.NotFoundError):
-            memory.get(script.SCOPE, script.SECRET)
-    assert (status.messages, status.retired) == (81 + len(script.TALK_MESSAGES), 1)
+            memory.get(demo.SCOPE, demo.SECRET)
+    assert (status.messages, status.retired) == (81 + len(demo.TALK_MESSAGES), 1)
     assert "allergic to wasp stings" in context.static
     assert "Tomás" in context.text
-    assert [version.text for version in history][-1] == script.NEW_PLAN
+    assert [version.text for version in history][-1] == demo.NEW_PLAN
 
 
 def test_an_existing_file_is_not_touched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,7 +165,7 @@ def test_waits_for_enter_on_a_terminal(terminal: Terminal) -> None:
         pauses += 1
         os.write(terminal.controller, b"\n")
     assert terminal.code() == 0
-    assert pauses == len(script.QUESTIONS) + 4
+    assert pauses == len(demo.QUESTIONS) + 4
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 import eunoe
-from eunoe.cli.display.output import JsonPage, escape_controls, progress, shorten, write_json
+from eunoe.cli.display import JsonPage, escape_controls, progress, shorten, write_json
 from eunoe.model.json import json_value
 from eunoe.model.message import Message
 from eunoe.model.scope import Scope

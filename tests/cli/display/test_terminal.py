@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import eunoe
+from eunoe.cli.display import Grid, Pairs, View, hit_entries, item_entries
 from eunoe.cli.display.terminal import show
-from eunoe.cli.display.views import Grid, Pairs, View, hit_entries, item_entries
 
 ANNA = "user=anna"
 LONG = "word " * 200 + "the end"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 import eunoe
-from eunoe.cli.display.views import hit_entries, item_entries, reason_lines, when
+from eunoe.cli.display import hit_entries, item_entries, reason_lines, when
 
 
 @pytest.mark.parametrize(

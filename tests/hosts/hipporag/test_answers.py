@@ -147,7 +147,7 @@ def test_a_damaged_solution_is_refused(opened: Callable[..., HippoRAG], solution
     with opened(llm) as rag:
         damaged = [QuerySolution("q", []), QuerySolution(*solution)]
         for ask in (rag.qa, rag.rag_qa, rag.rag_qa_dpr):
-            with pytest.raises(InputError, match=r"queries\[1\].(question|docs) is .*: it must be a"):
+            with pytest.raises(InputError, match=r"queries\[1\] must have"):
                 ask(damaged)
         with pytest.raises(InputError, match=r"queries\[1\]"):
             rag.rag_qa(damaged, gold_docs=[["x"], ["x"]])

@@ -1,4 +1,4 @@
-"""An assistant is told when the encoder does not read its question."""
+"""A question in another language than the one that recall reads."""
 
 from __future__ import annotations
 

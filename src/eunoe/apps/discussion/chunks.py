@@ -7,7 +7,7 @@ settings nor other messages change them. Only what is in no chunk yet is cut.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import accumulate, groupby
@@ -46,27 +46,9 @@ _IMPORTED: Final = -1
 """Owns the messages that imported memories were made from."""
 
 
-class _Size(NamedTuple):
-    """How large some text is. Sizes add up, so that a message more costs no second look at those before it."""
-
-    words: int = 0
-    characters: int = 0
-
-    def plus(self, text: str) -> _Size:
-        return _Size(self.words + len(text.split()), self.characters + len(text))
-
-    def tokens(self, factor: float) -> int:
-        most = max(self.words * _TOKENS_PER_WORD, self.characters / _CHARACTERS_PER_TOKEN)
-        return int(most * _MARGIN * factor)
-
-
-def estimate_tokens(text: str, factor: float = 1.0) -> int:
-    """Estimate how many tokens a text has for a language model.
-
-    >>> estimate_tokens("I moved to Rome in May.")
-    8
-    """
-    return _Size().plus(text).tokens(factor)
+def _tokens(words: int, characters: int, factor: float) -> int:
+    """An estimate of how many tokens so much text has for a language model."""
+    return int(max(words * _TOKENS_PER_WORD, characters / _CHARACTERS_PER_TOKEN) * _MARGIN * factor)
 
 
 def has_words(message: LogMessage) -> bool:
@@ -84,17 +66,17 @@ def cut(
     """
     chunks: list[list[LogMessage]] = []
     chunk: list[LogMessage] = []
-    size = _Size()
+    words = characters = 0
     for message in messages:
-        longer = size.plus(message.text)
-        if chunk and longer.tokens(factor) > settings.tokens:
+        own = len(message.text.split()), len(message.text)
+        if chunk and _tokens(words + own[0], characters + own[1], factor) > settings.tokens:
             chunks.append(chunk)
-            chunk, longer = [], _Size().plus(message.text)
+            chunk, words, characters = [], 0, 0
         chunk.append(message)
-        size = longer
-        if size.tokens(factor) >= settings.tokens or len(chunk) >= settings.messages:
+        words, characters = words + own[0], characters + own[1]
+        if _tokens(words, characters, factor) >= settings.tokens or len(chunk) >= settings.messages:
             chunks.append(chunk)
-            chunk, size = [], _Size()
+            chunk, words, characters = [], 0, 0
     return chunks, chunk
 
 
@@ -154,7 +136,11 @@ class Records(NamedTuple):
 def read_records(memory: Memory, scope: Scope, kind: str) -> Records:
     """Read the atoms of a kind. One that has expired still says that its chunk was made, if another stands for it."""
     now = utc_now()
-    atoms = [each for each in all_atoms(memory, scope, kind, NOTHING) if kind in (each.label, _kind_of(each))]
+    atoms = [
+        each
+        for each in all_atoms(memory, scope, kind, NOTHING)
+        if kind in (each.label, each.metadata.get("chunk", {}).get("kind"))
+    ]
     by_id, standing = {atom.id: atom for atom in atoms}, dict[str, Atom]()
     expired_by: dict[str, frozenset[str]] = {}
     superseded: set[str] = set()
@@ -187,10 +173,6 @@ def read_records(memory: Memory, scope: Scope, kind: str) -> Records:
                 outdated.add(atom.id)
     leftovers = [id for id, atom in standing.items() if is_in_force(atom, now) and id in outdated | superseded]
     return Records([ChunkRecord(chunks[name], tuple(group)) for name, group in current.items()], expired_by, leftovers)
-
-
-def _kind_of(atom: Atom) -> str:
-    return str(atom.metadata["chunk"]["kind"]) if atom.label == NOTHING else ""
 
 
 def _is_older(atom: Atom | None, other: Atom) -> bool:
@@ -267,7 +249,6 @@ def plan_chunks(
     planner = _Planner(kind, sequence, cutting, imported)
     planner.take_records(records)
     planner.take_leases(leases)
-    planner.cover_imported()
     planner.extend()
     planner.review()
     planner.cut_rest()
@@ -338,15 +319,13 @@ class _Planner:
         self._spans.append(span)
         return True
 
-    def cover_imported(self) -> None:
+    def extend(self) -> None:
+        """Let chunks whose last messages were retracted take in those that came in their place, behind the imported."""
         if self._imported and self._imported.last:
             first = min((span.start for span in self._spans), default=len(self._sequence))
             for place in range(self._places.get(self._imported.last, first - 1) + 1):
                 if self._owners[place] is None:
                     self._owners[place] = _IMPORTED
-
-    def extend(self) -> None:
-        """Let chunks whose last messages were retracted take in those that came in their place."""
         for number, span in sorted(enumerate(self._spans), key=lambda each: each[1].start):
             room, place = 0, span.end
             while place >= span.start and not self._is_read[place]:
@@ -382,7 +361,11 @@ class _Planner:
         last_owned = max((span.end for span in self._spans), default=-1)
         former_end = max((former.end for former in self._plan.former), default=-1)
         has_enough = len(self._turns) >= _LEAST_MESSAGES
-        for run in self._free_runs(max(self._limit if self._cutting.is_on else 0, former_end + 1)):
+        limit = max(self._limit if self._cutting.is_on else 0, former_end + 1)
+        keys = list(accumulate(owner is not None for owner in self._owners))
+        free = [place for place in range(limit) if self._owners[place] is None and self._is_read[place]]
+        for _, group in groupby(free, key=lambda place: keys[place]):  # those without a chunk between them together
+            run = list(group)
             parts, rest = cut((self._sequence[place] for place in run), self._cutting.settings, self._cutting.factor)
             due = [*parts, *([rest] if rest else [])]
             if run[-1] > last_owned and not self._cutting.force:
@@ -395,13 +378,6 @@ class _Planner:
             for part, place in zip(due, places, strict=True):
                 chunk = Chunk(self._kind, place, part[0].id, part[-1].id, digest(part), self._cutting.edition)
                 self._plan.work.append(ChunkWork(chunk, tuple(part)))
-
-    def _free_runs(self, limit: int) -> Iterator[list[int]]:
-        """Places of messages that are in no chunk, those without a chunk between them together."""
-        keys = list(accumulate(owner is not None for owner in self._owners))
-        free = [place for place in range(limit) if self._owners[place] is None and self._is_read[place]]
-        for _, run in groupby(free, key=lambda place: keys[place]):
-            yield list(run)
 
     def _new_places(self, starts: Sequence[int]) -> list[float]:
         """Numbers by which new chunks stand where they belong: behind all others, or between their neighbours."""

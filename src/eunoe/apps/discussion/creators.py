@@ -425,8 +425,14 @@ class RelatedMemories:
         named = shown.intersection(real)
         if unknown := sum(id not in shown for id in real):
             notes.append(f"{unknown} ids that a memory was to supersede were not among those shown: left out")
-        candidates = (*self.memories.values(), *self.hidden)
-        rivals = [each for each in candidates if each.id in named or _contradicts(memory, each)]
+        # What it contradicts tells the same thing of the same person, with another value.
+        key = find_memory_key(_NOBODY, memory.summary)
+        key = "" if key.startswith(f"{_NOBODY}/") else key
+        rivals = []
+        for each in (*self.memories.values(), *self.hidden):
+            is_same = bool(key) and key == find_memory_key(_NOBODY, each.summary)
+            if each.id in named or (is_same and is_rival(each.summary, memory.summary, key)):
+                rivals.append(each)
         return replace(
             memory,
             supersedes=tuple(each.id for each in rivals if not self._is_later(each)),
@@ -466,11 +472,3 @@ def _most_related(memories: Sequence[KeywordMemory], wanted: frozenset[str]) -> 
     shares = [sum(1 / frequency[word] for word in text & wanted) for text in texts]
     best = sorted(range(len(memories)), key=lambda place: (-shares[place], -place))[:_SHOWN]
     return [memories[place] for place in best if shares[place]]
-
-
-def _contradicts(new: KeywordMemory, old: KeywordMemory) -> bool:
-    """Whether both tell the same thing of the same person, with another value."""
-    key = find_memory_key(_NOBODY, new.summary)  # what one statement about somebody by name is about
-    if not key or key.startswith(f"{_NOBODY}/") or key != find_memory_key(_NOBODY, old.summary):
-        return False
-    return is_rival(old.summary, new.summary, key)

@@ -116,15 +116,13 @@ def check_limit(limit: object) -> int:
 def check_weights(weights: Sequence[float]) -> None:
     """Raise InputError if these are not five weights, none below zero, none beyond a million, and one above zero."""
     is_list = isinstance(weights, Sequence) and not isinstance(weights, str | bytes)
-    if not is_list or len(weights) != len(FIELDS) or not all(map(_is_weight, weights)) or not any(weights):
+    is_right = is_list and len(weights) == len(FIELDS) and any(weights)
+    numbers = [each for each in weights if type(each) in (int, float) and 0 <= each <= _MAX_WEIGHT] if is_right else []
+    if len(numbers) != len(FIELDS):
         raise InputError(
             f"weights: {show(weights)} must be {len(FIELDS)} numbers, one each for {', '.join(FIELDS)}: "
             f"from 0 to {_MAX_WEIGHT:,.0f}, and not all of them 0"
         )
-
-
-def _is_weight(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MAX_WEIGHT
 
 
 def split_keywords(text: str) -> list[str]:

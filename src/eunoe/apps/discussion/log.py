@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from eunoe.apps.discussion.alignment import Hole, Line, LogChanges, find_changes, find_turn_changes
 from eunoe.apps.discussion.model import LogMessage, take_tag
 from eunoe.errors import InputError
-from eunoe.memory import Memory
+from eunoe.memory import Memory, iterate
 from eunoe.model.arguments import parse_optional_time
 from eunoe.model.message import Message, parse_message
 from eunoe.model.scope import Scope, ScopeLike
@@ -41,28 +40,9 @@ _LEAST_REPETITION: Final = 3
 """So many messages in common say where a request belongs, without a look at the rest of the log."""
 
 
-class RequestMessage(NamedTuple):
-    """One message of a request."""
-
-    role: str
-    text: str
-    speaker: str = ""
-    time: datetime | None = None
-    fields: Mapping[str, Any] = {}
-
-    @property
-    def key(self) -> str:
-        """What it is recognised by."""
-        return message_key(self.role, self.text, self.fields)
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether it is a system prompt, which is no part of the chat."""
-        return self.role.lower() in SILENT_ROLES
-
-
-def read_request(messages: Sequence[Mapping[str, Any]]) -> list[RequestMessage]:
-    """Read the messages of a request. Tags that name a discussion are taken out.
+def read_request(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """Read the messages of a request: what they have beside their words becomes metadata, and tags that name a
+    discussion are taken out.
 
     >>> read_request([{"role": "user", "content": "[DiscussionId]trip[/DiscussionId]Hello"}])[0].text
     'Hello'
@@ -81,7 +61,7 @@ def read_request(messages: Sequence[Mapping[str, Any]]) -> list[RequestMessage]:
     return read
 
 
-def _read_message(message: Mapping[str, Any]) -> RequestMessage:
+def _read_message(message: Mapping[str, Any]) -> Message:
     content = message.get("content", message.get("text"))
     rest = {name: value for name, value in message.items() if name not in _WORDS and value is not None}
     if isinstance(content, list):
@@ -98,20 +78,25 @@ def _read_message(message: Mapping[str, Any]) -> RequestMessage:
         fields = json.loads(replace_surrogates(json.dumps(rest, ensure_ascii=False, allow_nan=False)))
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"it cannot be written as JSON: {error}") from None
-    return RequestMessage(read.role, read.text, read.speaker, read.time, fields)
+    return replace(read, metadata={_FIELDS: fields} if fields else {})
 
 
-def message_key(role: str, text: str, fields: Mapping[str, Any]) -> str:
+def _fields_of(message: Message) -> Mapping[str, Any]:
+    fields = message.metadata.get(_FIELDS)
+    return fields if isinstance(fields, Mapping) else {}
+
+
+def message_key(message: Message) -> str:
     """What a message is recognised by: its role, its words without space at their ends, its images and tool calls.
 
-    >>> message_key("user", "ok\\n", {}) == message_key("user", "ok", {})
+    >>> message_key(Message(role="user", text="ok\\n")) == message_key(Message(role="user", text="ok"))
     True
     """
-    words = text.replace("\r\n", "\n").strip()
+    words, fields = message.text.replace("\r\n", "\n").strip(), _fields_of(message)
     parts = [part for part in _parts(fields) if not isinstance(_part_text(part), str)]
     compared = {name: fields[name] for name in _COMPARED if fields.get(name)}
     others = f"\0{json.dumps([parts, compared], sort_keys=True)}" if parts or compared else ""
-    return f"{role}\0{words}{others}"
+    return f"{message.role}\0{words}{others}"
 
 
 def content_hash(text: str, fields: Mapping[str, Any]) -> str:
@@ -152,9 +137,7 @@ class LogContent(NamedTuple):
     def of(cls, messages: Sequence[Message]) -> LogContent:
         read, lines = [], []
         for each in messages:
-            fields = each.metadata.get(_FIELDS)
-            fields = fields if isinstance(fields, Mapping) else {}
-            hash, key = content_hash(each.text, fields), message_key(each.role, each.text, fields)
+            hash, key = content_hash(each.text, _fields_of(each)), message_key(each)
             holes = tuple(Hole(left, right) for left, right in each.metadata.get(_HOLES) or ())
             time, is_retracted = each.time or each.recorded, each.retired is not None
             read.append(LogMessage(each.id, each.role, each.text, each.speaker, time, hash, is_retracted))
@@ -205,7 +188,10 @@ class DiscussionLog:
             if not is_whole and len(lines) <= _MAX_QUICK_MESSAGES:
                 end = self._end(len(lines) + _SPARE_MESSAGES)
                 changes = find_changes(end.lines, lines)
-                if _goes_on(changes, end):
+                known = sum(place is not None for place in changes.places)
+                is_long = known >= max(_LEAST_REPETITION, len(changes.before))
+                is_appended = all(place == len(end.messages) for place in changes.before.values())
+                if is_long and is_appended and not (changes.retracted or changes.restored or changes.note):
                     return end, changes
             content = self._content()
             return content, find_changes(content.lines, lines, is_whole=is_whole)
@@ -218,11 +204,8 @@ class DiscussionLog:
         If it begins with the last question, that was asked again, and the answer before is taken back.
         """
 
-        def compare(lines: Sequence[Line]) -> tuple[LogContent, LogChanges]:
-            content = self._content()
-            return content, find_turn_changes(content.lines, lines)
-
-        return self._take_in(messages, compare)
+        content = self._content()
+        return self._take_in(messages, lambda lines: (content, find_turn_changes(content.lines, lines)))
 
     def _take_in(
         self,
@@ -230,14 +213,14 @@ class DiscussionLog:
         compare: Callable[[Sequence[Line]], tuple[LogContent, LogChanges]],
     ) -> LogReport:
         request = read_request(messages)
-        spoken = [message for message in request if not message.is_silent]
-        content, changes = compare([Line(message.key, message.role, message.text) for message in spoken])
+        spoken = [message for message in request if message.role.lower() not in SILENT_ROLES]
+        content, changes = compare([Line(message_key(message), message.role, message.text) for message in spoken])
         if not content.messages and request:
             prepare_discussion(self._memory, self._scope)
-        self._keep_prompts([message for message in request if message.is_silent and message.text])
+        self._keep_prompts([each for each in request if each.role.lower() in SILENT_ROLES and each.text])
         return self._apply(changes, spoken, content)
 
-    def _apply(self, changes: LogChanges, spoken: Sequence[RequestMessage], content: LogContent) -> LogReport:
+    def _apply(self, changes: LogChanges, spoken: Sequence[Message], content: LogContent) -> LogReport:
         """Make the changes. New messages come first: if it ends halfway, the next request retracts the rest."""
         ids, after = _place(changes, spoken, content)
         end, holes = len(content.messages), {}
@@ -266,11 +249,11 @@ class DiscussionLog:
             notes=(*notes, *filter(None, [changes.note])),
         )
 
-    def _keep_prompts(self, prompts: Sequence[RequestMessage]) -> None:
+    def _keep_prompts(self, prompts: Sequence[Message]) -> None:
         """Keep system prompts, each once, and out of the chat and of what is recalled."""
         if not prompts:
             return
-        named = {_derive_id("prompt", prompt.key): prompt for prompt in prompts}
+        named = {_derive_id("prompt", message_key(prompt)): prompt for prompt in prompts}
         found = self._memory.get_many(self._scope, list(named), exact=True)
         known = {item.id: item.retired is not None for item in found}
         items = [_item(id, named[id], {}) for id in named if id not in known]
@@ -286,13 +269,8 @@ class DiscussionLog:
         return self._memory.view(self._scope, "discussion log", self._read)
 
     def _read(self) -> LogContent:
-        messages, after, is_done = list[Message](), "", False
-        while not is_done:
-            how: Any = {"limit": _PAGE, "after": after, "retired": True, "exact": True}
-            page = self._memory.list(self._scope, kinds=["message"], **how)
-            messages += (item for item in page.items if isinstance(item, Message))
-            after, is_done = page.next, not page.next
-        return LogContent.of(in_order(messages))
+        items = iterate(self._memory, self._scope, limit=_PAGE, kinds=["message"], retired=True, exact=True)
+        return LogContent.of(in_order(item for item in items if isinstance(item, Message)))
 
     def _end(self, count: int) -> LogContent:
         """The last messages of the chat, without the rest of the log: at most so many, or fewer if they were changed.
@@ -317,17 +295,7 @@ def prepare_discussion(memory: Memory, scope: Scope) -> None:
     memory.streams.configure(scope, consolidation_prompt="")
 
 
-def _goes_on(changes: LogChanges, end: LogContent) -> bool:
-    """Whether a request repeats the end of the chat and adds to it, so that nothing else can have been changed."""
-    known = [place for place in changes.places if place is not None]
-    is_appended = all(place == len(end.messages) for place in changes.before.values())
-    is_long = len(known) >= max(_LEAST_REPETITION, len(changes.before))
-    return is_long and is_appended and not (changes.retracted or changes.restored or changes.note)
-
-
-def _place(
-    changes: LogChanges, spoken: Sequence[RequestMessage], content: LogContent
-) -> tuple[list[str], dict[int, str]]:
+def _place(changes: LogChanges, spoken: Sequence[Message], content: LogContent) -> tuple[list[str], dict[int, str]]:
     """The ids of all messages of a request, and for each new one the id of the message before it.
 
     Ids are the same for everybody who takes in the same request. A message said again in the same place gets another
@@ -343,9 +311,9 @@ def _place(
         right = changes.before[number]
         is_next = number - 1 in after and changes.before[number - 1] == right
         after[number] = ids[-1] if is_next else content.messages[right - 1].id if right else ""
-        id = _derive_id(after[number], message.key)
+        id = _derive_id(after[number], key := message_key(message))
         while id in taken:
-            id = _derive_id(after[number], message.key, id)
+            id = _derive_id(after[number], key, id)
         ids.append(id)
         taken.add(id)
     return ids, after
@@ -355,7 +323,7 @@ def _derive_id(*parts: str) -> str:
     return sha256("\0".join(parts).encode()).hexdigest()[:_ID_CHARACTERS]
 
 
-def _item(id: str, message: RequestMessage, place: Mapping[str, Any]) -> dict[str, Any]:
+def _item(id: str, message: Message, place: Mapping[str, Any]) -> dict[str, Any]:
     """What `Memory.observe` takes."""
     return {
         "id": id,
@@ -363,5 +331,5 @@ def _item(id: str, message: RequestMessage, place: Mapping[str, Any]) -> dict[st
         "text": message.text,
         "speaker": message.speaker,
         "time": message.time,
-        "metadata": {FORMER: "discussion", **place, **({_FIELDS: message.fields} if message.fields else {})},
+        "metadata": {FORMER: "discussion", **place, **message.metadata},
     }

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from eunoe.errors import InputError
-from eunoe.memory import Memory
+from eunoe.memory import Memory, iterate_atoms
 from eunoe.model.arguments import ATOM_KINDS, show, utc_now
 from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
@@ -213,13 +213,7 @@ def _in_order(kind: type[M], memory: Memory, scope: Scope) -> list[M]:
 def all_atoms(memory: Memory, scope: Scope, *labels: str, retired: bool = False) -> Iterator[Atom]:
     """Atoms with these labels in the order they were recorded, also what has expired; with `retired` also those that
     were replaced."""
-    after = ""
-    while True:
-        how: Any = {"kinds": ATOM_KINDS, "labels": labels, "retired": retired, "exact": True}
-        page = memory.list(scope, limit=_PAGE, after=after, **how)
-        yield from (item for item in page.items if isinstance(item, Atom))
-        if not (after := page.next):
-            return
+    return iterate_atoms(memory, scope, kinds=ATOM_KINDS, labels=labels, retired=retired, exact=True)
 
 
 def is_in_force(atom: Atom, now: datetime) -> bool:
@@ -262,19 +256,13 @@ def is_discussion_id(id: object) -> bool:
     return id == id.strip() and 0 < len(id.encode()) <= MAX_ID_BYTES
 
 
+@lru_cache(maxsize=1024)
 def discussion_scope(id: str, user: str = DEFAULT_USER) -> Scope:
     """The scope of a discussion: its user and its id.
 
     >>> discussion_scope("trip", "anna")
     Scope(discussion='trip', user='anna')
     """
-    if type(id) is type(user) is str:
-        return _known_scope(id, user)
-    return Scope(user=user, discussion=check_discussion_id(id))
-
-
-@lru_cache(maxsize=1024)
-def _known_scope(id: str, user: str) -> Scope:
     return Scope(user=user, discussion=check_discussion_id(id))
 
 

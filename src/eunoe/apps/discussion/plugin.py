@@ -63,13 +63,16 @@ class UpdateRequest:
         last = {role: fields.get(f"{role}_message", "") for role in ("user", "assistant")}
         if messages.strip() and any(last.values()):
             raise InputError("give messages, or user_message and assistant_message, not both")
-        turn = [{"role": role, "content": text} for role, text in last.items() if text.strip()] or None
-        return cls(
-            turns=_parse_messages(messages) if messages.strip() else turn,
-            shows_chat=bool(messages.strip()),
-            force=force,
-            continue_at=fields.get("continue_at", "").strip(),
-        )
+        turns = [{"role": role, "content": text} for role, text in last.items() if text.strip()] or None
+        if messages.strip():
+            try:
+                turns = json.loads(messages)
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"messages must be a JSON list of messages with role and content: {error}") from None
+            if not isinstance(turns, list):
+                raise InputError("messages must be a JSON list of messages with role and content")
+        place = fields.get("continue_at", "").strip()
+        return cls(turns=turns, shows_chat=bool(messages.strip()), force=force, continue_at=place)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,16 +135,6 @@ def tell_update(report: UpdateReport) -> str:
     return "\n".join([text, *(f"Failed: {reason}" for reason in reasons), *(f"Note: {note}" for note in report.notes)])
 
 
-def _parse_messages(text: str) -> list[Mapping[str, Any]]:
-    try:
-        messages = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"messages must be a JSON list of messages with role and content: {error}") from None
-    if not isinstance(messages, list):
-        raise InputError("messages must be a JSON list of messages with role and content")
-    return messages
-
-
 class _Stores:
     """Stores that calls have opened. They stay open until the program ends."""
 
@@ -155,7 +148,10 @@ class _Stores:
         try:
             return work(self._open(target, create))
         except (ClosedError, ReplacedStoreError):
-            self._drop(target)
+            with self._lock:
+                memory = self._opened.pop(_key(target), None)
+            if memory:
+                memory.close()
             return work(self._open(target, create))
 
     def close(self) -> None:
@@ -167,17 +163,15 @@ class _Stores:
             memory.close()
 
     def _open(self, target: str, create: bool) -> Memory:
-        key = os.getpid(), target or os.environ.get("EUNOE_STORE", "")
+        key = _key(target)
         with self._lock:
             if key not in self._opened:
                 self._opened[key] = eunoe.open(target or None, form=False, create=create)
             return self._opened[key]
 
-    def _drop(self, target: str) -> None:
-        with self._lock:
-            memory = self._opened.pop((os.getpid(), target or os.environ.get("EUNOE_STORE", "")), None)
-        if memory:
-            memory.close()
+
+def _key(target: str) -> tuple[int, str]:
+    return os.getpid(), target or os.environ.get("EUNOE_STORE", "")
 
 
 _stores: Final = _Stores()
@@ -205,41 +199,32 @@ def _answer(args: Sequence[str], options: Mapping[str, str]) -> str:
         raise InputError(f"there is no action {action!r}: there are {', '.join([*RETRIEVERS, _UPDATE])}")
     if not id:
         return ""  # without an id nothing is kept, and so there is nothing to give
-    _check_options(action, len(rest), options)
-    check_discussion_id(id)
-    return _update(id, options) if action == _UPDATE else _read(action, id, rest[0] if rest else "", options)
-
-
-def _check_options(action: str, rest: int, options: Mapping[str, str]) -> None:
     known = _UPDATE_OPTIONS if action == _UPDATE else _READ_OPTIONS
     if unknown := sorted(set(options) - set(known)):
         raise InputError(f"{action} has no option {unknown[0]!r}: there are {', '.join(known)}")
-    if rest > (action in SEARCHES):
+    if len(rest) > (action in SEARCHES):
         raise InputError(f"{action} takes {'keywords' if action in SEARCHES else 'nothing'} after the id")
-
-
-def _read(action: str, id: str, keywords: str, options: Mapping[str, str]) -> str:
+    check_discussion_id(id)
+    store, user = options.get("store", ""), options.get("user", DEFAULT_USER)
+    if action == _UPDATE:
+        request = UpdateRequest.of(_chosen(options, _REQUEST_OPTIONS), force=_flag(options, "force"))
+        setup = CreatorSetup.read(_chosen(options, _SETUP_OPTIONS))
+        return _stores.use(
+            store, lambda memory: tell_update(run_update(Discussion(memory, id, user), request, setup)), create=True
+        )
     empty = HOST_SENTENCES.get(action, "") if _flag(options, "host_messages") else ""
-    limit, is_across = _count(options, "limit"), _flag(options, "across_discussions")
+    limit, is_across = options.get("limit", "").strip(), _flag(options, "across_discussions")
+    if limit and not _NUMBER.fullmatch(limit):
+        raise InputError(f"limit is {show(limit)}: it is a whole number")
 
     def retrieve(memory: Memory) -> str:
-        reader = DiscussionReader.of(memory, id, options.get("user", DEFAULT_USER), across_discussions=is_across)
-        return RETRIEVERS[action](reader, keywords, limit).text or empty
+        reader = DiscussionReader.of(memory, id, user, across_discussions=is_across)
+        return RETRIEVERS[action](reader, rest[0] if rest else "", int(limit) if limit else None).text or empty
 
     try:
-        return _stores.use(options.get("store", ""), retrieve, create=False)
+        return _stores.use(store, retrieve, create=False)
     except MissingStoreError:
         return empty  # nothing was kept yet
-
-
-def _update(id: str, options: Mapping[str, str]) -> str:
-    request = UpdateRequest.of(_chosen(options, _REQUEST_OPTIONS), force=_flag(options, "force"))
-    setup = CreatorSetup.read(_chosen(options, _SETUP_OPTIONS))
-
-    def update(memory: Memory) -> str:
-        return tell_update(run_update(Discussion(memory, id, options.get("user", DEFAULT_USER)), request, setup))
-
-    return _stores.use(options.get("store", ""), update, create=True)
 
 
 def _chosen(options: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
@@ -251,10 +236,3 @@ def _flag(options: Mapping[str, str], name: str) -> bool:
     if text not in _TRUTHS:
         raise InputError(f"{name} is {options[name]!r}: it is true or false")
     return _TRUTHS[text]
-
-
-def _count(options: Mapping[str, str], name: str) -> int | None:
-    text = options.get(name, "").strip()
-    if text and not _NUMBER.fullmatch(text):
-        raise InputError(f"{name} is {show(text)}: it is a whole number")
-    return int(text) if text else None

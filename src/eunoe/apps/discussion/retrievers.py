@@ -14,7 +14,6 @@ import eunoe
 from eunoe.apps.discussion.keywords import (
     DEFAULT_LIMIT,
     EQUAL_WEIGHTS,
-    KeywordHit,
     KeywordQuery,
     SearchMode,
     check_limit,
@@ -114,7 +113,9 @@ class DiscussionReader:
     def search_keywords(self, query: KeywordQuery, *, include_dates: bool = False) -> Retrieval:
         """Keyword memories that have any of the keywords, best first."""
         hits = search_keyword_memories(self._memory, self._scopes, query)
-        return _retrieval((_dated(hit) if include_dates else hit.text for hit in hits), _SAY_NO_MATCH, RULE)
+        moments = [hit.memory.moment if include_dates else None for hit in hits]
+        dates = (f"[{moment.astimezone(UTC):%Y-%m-%d}] " if moment else "" for moment in moments)
+        return _retrieval((f"{date}{hit.text}" for date, hit in zip(dates, hits, strict=True)), _SAY_NO_MATCH, RULE)
 
     def search_conversation(self, keywords: str, limit: int = 5, *, lookback: int = 0) -> Retrieval:
         """Messages that have any of the keywords, with who said them, best first.
@@ -181,11 +182,6 @@ def _within(
     if not texts or given == tuple(texts):
         return _retrieval(given, message, delimiter)
     return Retrieval(given, f"{len(given)} of {len(texts)} texts are given, cut to {tokens:,} tokens", delimiter)
-
-
-def _dated(hit: KeywordHit) -> str:
-    moment = hit.memory.moment
-    return f"[{moment.astimezone(UTC):%Y-%m-%d}] {hit.text}" if moment else hit.text
 
 
 def _said(hit: Hit) -> str:

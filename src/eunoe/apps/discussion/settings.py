@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -17,17 +17,9 @@ from eunoe.errors import InputError
 from eunoe.model.arguments import check_count, check_flag, check_text, show
 
 T = TypeVar("T")
-_TYPE_NAMES: Final = {
-    bool: "True or False",
-    int: "a whole number",
-    float: "a number",
-    str: "a text",
-    tuple: "a tuple of texts",
-}
 USE_VECTOR: Final = "useVectorForQualityMemory"
 BOTH: Final = "both"
 TOKEN_FACTORS: Final = {"conservative": 1.0, "balanced": 1.25, "aggressive": 1.5, "xaggressive": 1.85}
-_SUMMARIZER: Final = "chatsummarysummarizer"
 _AUTHOR_FIELDS: Final = {
     "WorkflowName": "workflow",
     "SystemPrompt": "system_prompt",
@@ -56,23 +48,8 @@ UNSUPPORTED: Final = {
 """Keys of the settings file that change nothing, and why."""
 
 
-class _Settings:
-    """Values that have the types of their defaults: any other is refused by its name."""
-
-    __slots__ = ()
-
-    def __post_init__(self) -> None:
-        for each in fields(self):  # type: ignore[arg-type]
-            value, kind = getattr(self, each.name), type(each.default)
-            is_type = isinstance(value, (int, float) if kind is float else kind)
-            is_right = is_type and isinstance(value, bool) == (kind is bool)
-            if not is_right or (kind is tuple and not all(isinstance(part, str) for part in value)):
-                name = f"{type(self).__name__}.{each.name}"
-                raise InputError(f"{name} is {show(value)}: it must be {_TYPE_NAMES.get(kind, kind.__name__)}")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuthorSettings(_Settings):
+class AuthorSettings:
     """Who puts something in words: a workflow if one is named, else a language model, else the words of the chat."""
 
     workflow: str = ""
@@ -87,7 +64,7 @@ class AuthorSettings(_Settings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkSettings(_Settings):
+class ChunkSettings:
     """How large chunks are, and who makes memories from them."""
 
     tokens: int = 1000
@@ -98,7 +75,7 @@ class ChunkSettings(_Settings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SummarySettings(_Settings):
+class SummarySettings:
     """The rolling summary."""
 
     is_on: bool = True
@@ -110,7 +87,7 @@ class SummarySettings(_Settings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StateDocumentSettings(_Settings):
+class StateDocumentSettings:
     """The document that holds the current truth."""
 
     is_on: bool = False
@@ -120,7 +97,7 @@ class StateDocumentSettings(_Settings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscussionSettings(_Settings):
+class DiscussionSettings:
     """All settings of a discussion. `read_settings` reads them from a file."""
 
     memory_kinds: tuple[MemoryKind, ...] = (CHUNK_MEMORY,)
@@ -175,12 +152,6 @@ KEYS: Final[Mapping[str, str]] = {
     **_author_keys("stateDocument", "state_document."),
 }
 """The keys that are honoured, and where their values go; beside the two that choose what a chunk becomes."""
-_SUMMARIZER_KEYS: Final[Mapping[str, str]] = {
-    "minMemoriesPerSummary": "least_memories",
-    "loopIfMemoriesExceed": "most_memories",
-    **{key[0].lower() + key[1:]: place for key, place in _author_keys("", "").items() if key != "WorkflowName"},
-}
-"""Keys of a node that writes the summary."""
 
 
 def read_settings(source: Path | Mapping[str, Any]) -> DiscussionSettings:
@@ -218,7 +189,6 @@ class UserSettings:
     recent_memory_workflow: str = ""
     file_memory_workflow: str = ""
     chat_summary_workflow: str = ""
-    """Its `chatSummarySummarizer` node has the prompts of the summary: see `read_summary_settings`."""
     notes: tuple[str, ...] = ()
     """The keys that mean nothing here."""
 
@@ -241,18 +211,6 @@ def read_user_settings(source: Path | Mapping[str, Any]) -> UserSettings:
     given = _read_object(source)
     notes = tuple(f"{key} is not about discussions" for key in given if key not in _USER_KEYS)
     return replace(_with_values(UserSettings(), given, _USER_KEYS), notes=notes)
-
-
-def read_summary_settings(source: Path | Mapping[str, Any] | list[Any]) -> SummarySettings:
-    """Read how the rolling summary is written from the `chatSummarySummarizer` node of a workflow."""
-    content = _read_json(source) if isinstance(source, Path) else source
-    nodes = content.get("nodes", []) if isinstance(content, Mapping) else content
-    if not isinstance(nodes, list):
-        raise InputError("nodes must be a list")
-    for node in nodes:
-        if isinstance(node, Mapping) and str(node.get("type", "")).lower() == _SUMMARIZER:
-            return _with_values(DEFAULT_SETTINGS.summary, node, _SUMMARIZER_KEYS)
-    raise InputError("the workflow has no node of the type chatSummarySummarizer")
 
 
 def _with_values(target: T, given: Mapping[str, Any], keys: Mapping[str, str]) -> T:
@@ -289,16 +247,14 @@ def _read(value: Any, key: str, name: str, default: Any) -> Any:
 
 def _read_object(source: Path | Mapping[str, Any]) -> dict[str, Any]:
     """What a file says, without nulls, which stand for keys that are not given."""
-    content = _read_json(source) if isinstance(source, Path) else source
+    content: Any = source
+    try:
+        if isinstance(source, Path):
+            content = json.loads(source.read_text("utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"settings: {source} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"settings: {source} is not JSON: {error}") from error
     if not isinstance(content, Mapping):
         raise InputError(f"settings must be a JSON object, not {type(content).__name__}")
     return {key: value for key, value in content.items() if value is not None}
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text("utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"settings: {path} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"settings: {path} is not JSON: {error}") from error

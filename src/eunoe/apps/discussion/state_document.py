@@ -15,8 +15,8 @@ from typing import Any, Final
 from eunoe.apps.discussion.authors import Author, Prompts, attempt, write_guarded
 from eunoe.apps.discussion.extracts import update_lines
 from eunoe.apps.discussion.model import (
-    CHUNK_MEMORY,
     KEYWORD_MEMORY,
+    LABELS,
     STATE_DOCUMENT,
     ChunkMemory,
     KeywordMemory,
@@ -79,13 +79,12 @@ class Fact:
 
 def current_facts(memory: Memory, scope: Scope) -> list[Fact]:
     """What is true now, oldest first, by memories of both kinds."""
-    found = ((CHUNK_MEMORY, chunk_memories(memory, scope)), (KEYWORD_MEMORY, keyword_memories(memory, scope)))
-    return [_fact(kind, each) for kind, memories in found for each in memories]
-
-
-def _fact(kind: MemoryKind, memory: ChunkMemory | KeywordMemory) -> Fact:
-    edition = memory.chunk.edition if memory.chunk else None
-    return Fact(memory.id, kind, _told(memory), (*memory.source, *memory.borrowed), memory.place, edition)
+    found: list[ChunkMemory | KeywordMemory] = [*chunk_memories(memory, scope), *keyword_memories(memory, scope)]
+    facts = []
+    for each in found:
+        source, edition = (*each.source, *each.borrowed), each.chunk.edition if each.chunk else None
+        facts.append(Fact(each.id, LABELS[type(each)], _told(each), source, each.place, edition))
+    return facts
 
 
 def _told(memory: ChunkMemory | KeywordMemory) -> str:

@@ -269,17 +269,15 @@ def update_discussion(
             return None
 
     def update_summary() -> int | None:
-        author = choose_author(settings.summary.author, summary.PROMPTS, sources) if settings.summary.is_on else None
+        author = choose_author(settings.summary.author, summary.PROMPTS, sources)
         return summary.update_summary(memory, scope, settings.summary, author, force)
 
     def update_document() -> str:
-        if not settings.state_document.is_on:
-            return ""
         author = choose_author(settings.state_document.author, state_document.PROMPTS, sources)
         return StateDocument(memory, scope).update(settings.state_document, author, force)
 
-    revision = attempt("the rolling summary", update_summary)
-    outcome = attempt("the state document", update_document)
+    revision = attempt("the rolling summary", update_summary) if settings.summary.is_on else None
+    outcome = attempt("the state document", update_document) if settings.state_document.is_on else ""
     if files_dir is not None:
         attempt("writing files", lambda: write_files(memory, scope, files_dir, layout, key))
     return UpdateReport(

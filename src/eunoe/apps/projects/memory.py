@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, get_args
@@ -17,7 +16,7 @@ import eunoe
 from eunoe.apps.projects.documents import Document, matching_texts, parse_document, part_of
 from eunoe.apps.projects.settings import ProjectSettings, is_server, offer_import
 from eunoe.errors import ConflictError, InputError, ModelMismatchError, NotFoundError
-from eunoe.memory import Memory
+from eunoe.memory import Memory, iterate
 from eunoe.model.arguments import (
     MAX_NAME_CHARACTERS,
     RecipeName,
@@ -331,12 +330,7 @@ class ProjectMemory:
             return None
 
     def _all_facts(self, scope: Scope, page_size: int = _PAGE_FACTS, newest: bool = False) -> Iterator[Item]:
-        next_page = partial(self.memory.list, scope, kinds=["fact"], limit=min(page_size, _PAGE_FACTS), newest=newest)
-        page = next_page()
-        yield from page.items
-        while page.next:
-            page = next_page(after=page.next)
-            yield from page.items
+        return iterate(self.memory, scope, kinds=["fact"], limit=min(page_size, _PAGE_FACTS), newest=newest)
 
 
 def open_memory(settings: ProjectSettings, llm: Any = None, embedder: Any = None, *, project: str = "") -> Memory:

@@ -21,6 +21,7 @@ from eunoe.apps.tickets.run_folder import RunFolder
 from eunoe.apps.tickets.state import RecalledMemory, RunState, timestamp
 from eunoe.apps.tickets.ticket import Ticket
 from eunoe.errors import ConflictError, NotFoundError
+from eunoe.memory import iterate_atoms
 from eunoe.model.arguments import check_count, check_text
 from eunoe.model.atom import Atom
 
@@ -167,7 +168,7 @@ def find_lessons(memory: ProjectMemory, project: str, ticket: str = "") -> list[
     """
     texts: dict[str, dict[int, str]] = {}
     first_parts: dict[str, Atom] = {}
-    for fact in _all_facts(memory, project):
+    for fact in iterate_atoms(memory.memory, {"project": project}, kinds=["fact"], limit=_PAGE_FACTS):
         part = part_of(fact)
         texts.setdefault(part.document, {})[part.number] = fact.text
         if part.number == 1:
@@ -212,16 +213,6 @@ def _lesson(fact: Atom, parts: dict[int, str]) -> Lesson:
     outcome = str(fact.metadata.get("outcome") or ("failed" if fact.label == "lesson" else "completed"))
     time = fact.time.isoformat() if fact.time else ""
     return Lesson(fact.id, str(fact.metadata["ticket"]), time, outcome, text, tuple(part_of(fact).ids))
-
-
-def _all_facts(memory: ProjectMemory, project: str) -> Iterator[Atom]:
-    after = ""
-    while True:
-        page = memory.memory.list({"project": project}, kinds=["fact"], limit=_PAGE_FACTS, after=after)
-        yield from (fact for fact in page.items if isinstance(fact, Atom))
-        after = page.next
-        if not after:
-            return
 
 
 _NAMES: Final = frozenset(["id", "token", "session", "memories", "file", "log", "folder", "commit"])

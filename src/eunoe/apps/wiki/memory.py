@@ -18,7 +18,7 @@ from eunoe.apps.projects.documents import DocumentPart, part_items, part_of, spl
 from eunoe.apps.wiki.files import matches_any, open_checkout
 from eunoe.errors import EunoeError, InputError, NotFoundError, ScopeError
 from eunoe.hosts.common import default_memory
-from eunoe.memory import AsyncMemory, Memory
+from eunoe.memory import AsyncMemory, Memory, iterate_atoms
 from eunoe.model.arguments import (
     as_list,
     check_choice,
@@ -432,13 +432,8 @@ class WikiMemoryRepository:
 
     def _all_facts(self, scope: Scope, retired: bool = False) -> Iterator[Atom]:
         """All facts that wiki memories are kept as, the latest first."""
-        wanted: Any = {"kinds": ["fact"], "labels": MEMORY_TYPES, "newest": True, "limit": _PAGE, "retired": retired}
-        after = ""
-        while True:
-            page = self.memory.list(scope, after=after, **wanted)
-            yield from (item for item in page.items if isinstance(item, Atom))
-            if not (after := page.next):
-                return
+        wanted: Any = {"kinds": ["fact"], "labels": MEMORY_TYPES, "newest": True, "retired": retired}
+        return iterate_atoms(self.memory, scope, limit=_PAGE, **wanted)
 
 
 def _is_visible(fact: Atom) -> bool:

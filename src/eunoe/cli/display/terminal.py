@@ -8,8 +8,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from eunoe.cli.display.output import escape_controls, write_text
-from eunoe.cli.display.views import Entries, Entry, Grid, Pairs, View
+from eunoe.cli.display import Entries, Entry, Grid, Pairs, View, escape_controls, write_text
 
 _WHO_COLUMNS: Final = 16
 _MIN_TEXT_COLUMNS: Final = 20

@@ -149,12 +149,7 @@ class MemoryStorageCallback(AfterInvokeCallback[Any, Any], GraphLifecycleHook[Ag
         callbacks.register_lifecycle_hook(self)
 
     async def on_state_update(
-        self,
-        context: GraphLifecycleContext,
-        node_name: str,
-        old_state: AgentState,
-        new_state: AgentState,
-        step: int,
+        self, context: GraphLifecycleContext, node_name: str, old_state: AgentState, new_state: AgentState, step: int
     ) -> AgentState | None:
         await self._store(node_name, context.config, new_state.context)
         return None
@@ -169,7 +164,11 @@ class MemoryStorageCallback(AfterInvokeCallback[Any, Any], GraphLifecycleHook[Ag
             output_data = Message.text_message(output_data, role="assistant")
         elif isinstance(output_data, ModelResponseConverter) and not config.get("is_stream"):
             output_data = await output_data.invoke()
-        await self._store(context.node_name, config, [*input_data[name].context, *_messages_in(output_data)])
+        states = list(_states_in(output_data))
+        parts = output_data.update if isinstance(output_data, Command) else output_data
+        answered = states[0].context if states else parts if isinstance(parts, list) else [parts]
+        messages = [part for part in answered if isinstance(part, Message)]
+        await self._store(context.node_name, config, [*input_data[name].context, *messages])
         return output_data
 
     async def _store(self, node_name: str, config: Mapping[str, Any], messages: list[Message]) -> None:
@@ -268,11 +267,3 @@ def _states_in(output: Any) -> Iterator[AgentState]:
             yield part
         elif isinstance(part, Mapping) and isinstance(part.get("state"), AgentState):
             yield part["state"]
-
-
-def _messages_in(output: Any) -> list[Message]:
-    """The messages that a node returned."""
-    for state in _states_in(output):
-        return list(state.context)
-    parts = output.update if isinstance(output, Command) else output
-    return [part for part in (parts if isinstance(parts, list) else [parts]) if isinstance(part, Message)]

@@ -86,14 +86,15 @@ class ExtractiveExtractor(FactExtractor):
         self.max_facts = max_facts
 
     async def extract(self, messages: Sequence[Message]) -> list[str]:
-        said = [message.text() for message in messages if message.role == "user"]
-        return await asyncio.to_thread(self._extract, said)
+        texts = [message.text() for message in messages if message.role == "user"]
 
-    def _extract(self, texts: Sequence[str]) -> list[str]:
-        read = [read_statement(sentence) for text in texts for sentence in split_sentences(text)]
-        statements = [one for one in read if one and one.score >= MIN_SCORE and not is_secret(one.text)]
-        best = sorted(statements, key=lambda statement: -statement.score)[: self.max_facts]
-        return [statement.text for statement in statements if statement in best]
+        def choose() -> list[str]:
+            read = [read_statement(sentence) for text in texts for sentence in split_sentences(text)]
+            statements = [one for one in read if one and one.score >= MIN_SCORE and not is_secret(one.text)]
+            best = sorted(statements, key=lambda statement: -statement.score)[: self.max_facts]
+            return [statement.text for statement in statements if statement in best]
+
+        return await asyncio.to_thread(choose)
 
 
 class LLMExtractor(FactExtractor):
@@ -164,16 +165,16 @@ class ExtractiveSummarizer(Summarizer):
     """Chooses the most valuable sentences that the user said."""
 
     async def summarize(self, summary: str, interactions: Sequence[MemorySearchResult]) -> str:
-        return await asyncio.to_thread(self._summarize, summary, interactions)
+        def choose() -> str:
+            observations = [
+                Atom(text=sentence, kind="observation", time=stored_at(memory))
+                for memory in interactions
+                for sentence in split_sentences(question_of(memory.content))
+                if read_statement(sentence) and not is_secret(sentence)
+            ]
+            return summarize_by_rules(summary, observations, self.max_words, utc_now())
 
-    def _summarize(self, summary: str, interactions: Sequence[MemorySearchResult]) -> str:
-        observations = [
-            Atom(text=sentence, kind="observation", time=stored_at(memory))
-            for memory in interactions
-            for sentence in split_sentences(question_of(memory.content))
-            if read_statement(sentence) and not is_secret(sentence)
-        ]
-        return summarize_by_rules(summary, observations, self.max_words, utc_now())
+        return await asyncio.to_thread(choose)
 
 
 class LLMSummarizer(Summarizer):

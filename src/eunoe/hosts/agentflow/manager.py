@@ -288,7 +288,15 @@ class MemoryManager:
         self._forget_turns(own)
         for summary in memories:
             if memory.id in summary.metadata.get("sources", ()):
-                await self._renew_summary(store, own, summary)
+                # It is written anew from what is left of its sources.
+                await store.adelete(own, summary.id)
+                for other in await self._all(store, own):
+                    if other.id in summary.metadata["sources"]:
+                        await self._mark(store, own, other, consolidated_into=None)
+                try:
+                    await self.summarize(own)
+                except LlmError as error:
+                    _log.warning("the summary waits for the next time: %s", type(error).__name__)
         return True
 
     async def forget_user(self, config: Mapping[str, Any]) -> None:
@@ -303,7 +311,6 @@ class MemoryManager:
         self._forget_turns(own)
 
     def format_memories(self, memories: Sequence[MemorySearchResult], *, double_braces: bool = True) -> str:
-        """Memories as text for a prompt; see the function of this name."""
         return format_memories(memories, double_braces=double_braces)
 
     async def _search(
@@ -362,17 +369,6 @@ class MemoryManager:
         hits = await self._search(store, own, text, memory_type, self.max_memories, None)
         same = (memory for memory in hits if similarity(text, memory.content) >= threshold)
         return await asyncio.to_thread(next, same, None)
-
-    async def _renew_summary(self, store: BaseStore, own: Own, summary: MemorySearchResult) -> None:
-        """Write a summary anew from what is left of its sources."""
-        await store.adelete(own, summary.id)
-        for memory in await self._all(store, own):
-            if memory.id in summary.metadata["sources"]:
-                await self._mark(store, own, memory, consolidated_into=None)
-        try:
-            await self.summarize(own)
-        except LlmError as error:
-            _log.warning("the summary waits for the next time: %s", type(error).__name__)
 
     async def _all(self, store: BaseStore, own: Own) -> list[MemorySearchResult]:
         return [memory for memory in await store.aget_all(own, limit=_MAX_MEMORIES) if is_within(memory, own)]

@@ -35,11 +35,11 @@ from tenxgraph.utils.constants import DEFAULT_ANONYMOUS_USER_ID
 from eunoe.errors import AccessError, ConflictError, InputError, NotFoundError, ScopeError
 from eunoe.form.statements import is_question
 from eunoe.hosts.agentflow.manager import inert_braces
-from eunoe.hosts.common import awaited, blocking, iterate
-from eunoe.memory import AsyncMemory, Memory
+from eunoe.hosts.common import awaited, blocking
+from eunoe.memory import AsyncMemory, Memory, iterate_atoms
 from eunoe.model.arguments import AtomKind, check_count, check_text, show
 from eunoe.model.atom import Atom, Item
-from eunoe.model.result import Hit, Receipt
+from eunoe.model.result import Receipt
 from eunoe.model.scope import Scope
 from eunoe.text.sentences import token_count
 
@@ -100,7 +100,6 @@ class EunoeStore(BaseStore):
 
     @property
     def memory(self) -> Memory:
-        """Where everything is kept."""
         return blocking(self._memory)
 
     def setup(self) -> bool:
@@ -185,7 +184,12 @@ class EunoeStore(BaseStore):
                 recipe="associative" if retrieval_strategy == RetrievalStrategy.GRAPH_TRAVERSAL else "default",
                 exact=True,
             )
-            results = [_result(hit.item, _score(hit, query)) for hit in hits]
+            words, is_asked = _words(query), is_question(query)
+            results = []
+            for hit in hits:
+                is_same = not is_asked and _words(hit.text) == words
+                score = 1.0 if is_same else hit.score - max(hit.score - _MOST_UNLESS_SAME, 0.0) * 0.9
+                results.append(_result(hit.item, score))
         else:  # a blank query asks for the newest
             how: Any = {"kinds": _KINDS, "where": where, "limit": limit, "newest": True, "exact": True}
             results = [_result(item) for scope in scopes for item in self.memory.list(scope, **how).items]
@@ -201,7 +205,6 @@ class EunoeStore(BaseStore):
         return kept
 
     def get(self, config: Config, memory_id: str, **kwargs: Any) -> MemorySearchResult | None:
-        """Return one memory; None if it is not there."""
         atom = self._find(self._scopes(config), memory_id)
         return None if atom is None else _result(atom)
 
@@ -229,8 +232,16 @@ class EunoeStore(BaseStore):
         with self._update_lock:
             old = self._find_own(config, memory_id)
             text = content.text() if isinstance(content, Message) else content
-            changed = _merged(old.metadata, metadata or {}, replace_metadata)
-            is_alone = self._replace(old, text, changed)
+            own = {
+                name: old.metadata[name] for name in ("memory_type", "category", "thread_id") if name in old.metadata
+            }
+            new = _stored_metadata(metadata or {})
+            changed = list(new)
+            if metadata and "category" in metadata:
+                own["category"] = metadata["category"]
+                changed.append("category")
+            merged = {**new, **own} if replace_metadata else {**old.metadata, **new, **own, _CHANGES: changed}
+            is_alone = self._replace(old, text, merged)
             while not is_alone:  # bring together what was written at the same time; who writes last sees all
                 versions = self.memory.history(_owner(old), old.id, exact=True)
                 said = _repeated(versions)
@@ -294,7 +305,6 @@ class EunoeStore(BaseStore):
     arelease = awaited(release)
 
     async def asearch(self, *args: Any, **kwargs: Any) -> list[MemorySearchResult]:
-        """`search`, awaited."""
         # What an agent puts into its system prompt goes through `str.format` there, which would expand
         # `{context_summary}`, and fail with `{context.x}`. Nothing but its name tells that this is who asks.
         is_template = sys._getframe(1).f_code.co_name == _PROMPT_BUILDER
@@ -364,15 +374,13 @@ class EunoeStore(BaseStore):
         return None
 
     def _find_own(self, config: Config, memory_id: str) -> Atom:
-        """The memory that is to be changed."""
         atom = self._find(self._scopes(config, writing=True), memory_id)
         if atom is None:
             raise UnknownMemoryError(memory_id)
         return atom
 
     def _list(self, scope: Scope, where: Fields | None = None, page: int = _PAGE) -> Iterable[Atom]:
-        items = iterate(self.memory, scope, kinds=_KINDS, where=where, limit=page)
-        return (item for item in items if isinstance(item, Atom))
+        return iterate_atoms(self.memory, scope, kinds=_KINDS, where=where, limit=page, exact=True)
 
 
 def scope_of(config: Mapping[str, Any], *, writing: bool = False) -> Scope:
@@ -487,17 +495,6 @@ def _stored_metadata(metadata: Mapping[str, Any]) -> Fields:
     return {_stored_name(name): value for name, value in metadata.items() if name not in _OWN_FIELDS}
 
 
-def _merged(old: Mapping[str, Any], given: Mapping[str, Any], replace: bool) -> Fields:
-    """Stored metadata after an update: added to, or replaced but for what the store knows."""
-    own = {name: old[name] for name in ("memory_type", "category", "thread_id") if name in old}
-    if "category" in given:
-        own["category"] = given["category"]
-    new = _stored_metadata(given)
-    if replace:
-        return {**new, **own}
-    return {**old, **new, **own, _CHANGES: [*new, *(["category"] if "category" in given else [])]}
-
-
 def _repeated(versions: Sequence[Atom]) -> tuple[str, Fields]:
     """Text and metadata as they are if every version changes no more than it was meant to change.
 
@@ -535,12 +532,6 @@ def _result(item: Item, score: float = 1.0) -> MemorySearchResult:
         thread_id=thread_id if isinstance(thread_id, str) else None,
         timestamp=item.time or item.recorded,
     )
-
-
-def _score(hit: Hit, query: str) -> float:
-    if _words(hit.text) == _words(query) and not is_question(query):
-        return 1.0
-    return hit.score - max(hit.score - _MOST_UNLESS_SAME, 0.0) * 0.9
 
 
 def _words(text: str) -> str:

@@ -32,6 +32,9 @@ from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
 from eunoe.text.normalize import replace_surrogates
 
+Gold = Sequence[Sequence[str]] | None
+"""The right documents, or answers, for each question."""
+
 PROJECT: Final = "hipporag"
 """The project that an instance keeps its documents in; it has a folder of its own."""
 _log = logging.getLogger(__name__)
@@ -51,7 +54,6 @@ class Chunk:
 
     @property
     def described(self) -> dict[str, Any]:
-        """Its metadata with the id of its source."""
         return {**self.metadata, **({} if self.source_id is None else {"source_id": self.source_id})}
 
 
@@ -155,33 +157,18 @@ class HippoRAG:
                 _log.warning("%s; what was not read is read with the next documents", failure)
         return ids
 
-    def retrieve(
-        self,
-        queries: Sequence[str],
-        num_to_retrieve: int | None = None,
-        gold_docs: Sequence[Sequence[str]] | None = None,
-    ) -> Any:
+    def retrieve(self, queries: Sequence[str], num_to_retrieve: int | None = None, gold_docs: Gold = None) -> Any:
         """A `QuerySolution` for each question; with `gold_docs` a pair of these and their recall at several cuts."""
         return self._retrieve(self.memory, queries, num_to_retrieve, gold_docs)
 
-    def retrieve_dpr(
-        self,
-        queries: Sequence[str],
-        num_to_retrieve: int | None = None,
-        gold_docs: Sequence[Sequence[str]] | None = None,
-    ) -> Any:
+    def retrieve_dpr(self, queries: Sequence[str], num_to_retrieve: int | None = None, gold_docs: Gold = None) -> Any:
         """The same by vectors alone: the nearest documents, also to a question that none of them answers."""
         if self.memory.memory.embedder is None:
             raise InputError("retrieve_dpr compares vectors, and this memory makes none: name an embedding model")
         dense = ProjectMemory(self.memory.memory, recipe="dense", threshold=0.0)
         return self._retrieve(dense, queries, num_to_retrieve, gold_docs)
 
-    def rag_qa(
-        self,
-        queries: Sequence[str | QuerySolution],
-        gold_docs: Sequence[Sequence[str]] | None = None,
-        gold_answers: Sequence[Sequence[str]] | None = None,
-    ) -> Any:
+    def rag_qa(self, queries: Sequence[str | QuerySolution], gold_docs: Gold = None, gold_answers: Gold = None) -> Any:
         """Have the language model answer questions from their documents.
 
         Returns the solutions, what the model said to each, and what that took. With `gold_answers` also the recall of
@@ -192,10 +179,7 @@ class HippoRAG:
         return self._answer(self.retrieve, queries, gold_docs, gold_answers)
 
     def rag_qa_dpr(
-        self,
-        queries: Sequence[str | QuerySolution],
-        gold_docs: Sequence[Sequence[str]] | None = None,
-        gold_answers: Sequence[Sequence[str]] | None = None,
+        self, queries: Sequence[str | QuerySolution], gold_docs: Gold = None, gold_answers: Gold = None
     ) -> Any:
         """The same with the documents of `retrieve_dpr`."""
         return self._answer(self.retrieve_dpr, queries, gold_docs, gold_answers)
@@ -255,16 +239,10 @@ class HippoRAG:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _retrieve(
-        self,
-        memory: ProjectMemory,
-        queries: Sequence[str],
-        num_to_retrieve: int | None,
-        gold_docs: Sequence[Sequence[str]] | None,
-    ) -> Any:
+    def _retrieve(self, memory: ProjectMemory, queries: Sequence[str], count: int | None, gold_docs: Gold) -> Any:
         questions = _check_texts(queries, "queries")
         gold = _check_gold(questions, gold_docs, "gold_docs")
-        count = self.global_config.retrieval_top_k if num_to_retrieve is None else num_to_retrieve
+        count = self.global_config.retrieval_top_k if count is None else count
         results = memory.retrieve(self.project, questions, count)
         ids = [id for result in results for id in result["ids"]]
         items = self.memory.memory.get_many(self._scope, ids) if ids else []
@@ -281,13 +259,7 @@ class HippoRAG:
         ]
         return solutions if gold is None else (solutions, _compare_docs(solutions, gold))
 
-    def _answer(
-        self,
-        retrieve: Callable[..., Any],
-        queries: Sequence[str | QuerySolution],
-        gold_docs: Sequence[Sequence[str]] | None,
-        gold_answers: Sequence[Sequence[str]] | None,
-    ) -> Any:
+    def _answer(self, retrieve: Callable[..., Any], queries: Any, gold_docs: Gold, gold_answers: Gold) -> Any:
         self._require_llm()
         given = _check_list(queries, "queries")
         docs, answers = _check_gold(given, gold_docs, "gold_docs"), _check_gold(given, gold_answers, "gold_answers")
@@ -311,14 +283,12 @@ class HippoRAG:
 
 
 def _check_solutions(values: Sequence[Any]) -> list[QuerySolution]:
-    """Return solutions that have a question and documents."""
     for place, value in enumerate(values):
         if not isinstance(value, QuerySolution):
             raise InputError("queries must be solutions, as retrieve gives them: rag_qa takes questions")
-        if not isinstance(value.question, str):
-            raise InputError(f"queries[{place}].question is {show(value.question)}: it must be a text")
-        if not isinstance(value.docs, list | tuple) or not all(isinstance(doc, str) for doc in value.docs):
-            raise InputError(f"queries[{place}].docs is {show(value.docs)}: it must be a list of texts")
+        has_docs = isinstance(value.docs, list | tuple) and all(isinstance(doc, str) for doc in value.docs)
+        if not has_docs or not isinstance(value.question, str):
+            raise InputError(f"queries[{place}] must have a question, a text, and docs, a list of texts")
     return list(values)
 
 

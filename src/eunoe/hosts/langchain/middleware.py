@@ -62,7 +62,6 @@ class RecalledTexts:
         self._lock = Lock()
 
     def add(self, text: str) -> str:
-        """Take in a text and return its key."""
         key = uuid4().hex
         with self._lock:
             self._texts[key] = text, monotonic() + self._seconds
@@ -195,12 +194,26 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
     def after_agent(self, state: MemoryState, runtime: Runtime[Any]) -> _Update:
         update = self._closing(state, runtime)
-        update["eunoe_log"]["waiting"] = self._learn(update["eunoe_log"]["waiting"])
+        waiting = update["eunoe_log"]["waiting"]
+        try:
+            if waiting:
+                self._writing.run(lambda: learn(self._open(), waiting))
+            left = []
+        except Exception as error:
+            left = _messages_to_retry(waiting, error)
+        update["eunoe_log"]["waiting"] = left
         return update
 
     async def aafter_agent(self, state: MemoryState, runtime: Runtime[Any]) -> _Update:
         update = self._closing(state, runtime)
-        update["eunoe_log"]["waiting"] = await self._alearn(update["eunoe_log"]["waiting"])
+        waiting = update["eunoe_log"]["waiting"]
+        try:
+            if waiting:
+                await self._writing.arun(lambda: learn(self._open(), waiting))
+            left = []
+        except Exception as error:
+            left = _messages_to_retry(waiting, error)
+        update["eunoe_log"]["waiting"] = left
         return update
 
     def _beginning(self, state: MemoryState, runtime: Runtime[Any]) -> tuple[MemoryState, Scope | None]:
@@ -253,23 +266,6 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         if not context.text:
             _log.info("memory: the context is empty: %s", "; ".join(context.notes + context.faults))
         return context.text
-
-    def _learn(self, waiting: list[WaitingMessage]) -> list[WaitingMessage]:
-        """Learn what waits; return what still waits."""
-        try:
-            if waiting:
-                self._writing.run(lambda: learn(self._open(), waiting))
-        except Exception as error:
-            return _messages_to_retry(waiting, error)
-        return []
-
-    async def _alearn(self, waiting: list[WaitingMessage]) -> list[WaitingMessage]:
-        try:
-            if waiting:
-                await self._writing.arun(lambda: learn(self._open(), waiting))
-        except Exception as error:
-            return _messages_to_retry(waiting, error)
-        return []
 
     def _scope(self, state: Mapping[str, Any], runtime: Any) -> Scope | None:
         """The scope of a run, or None if it names none: then it goes on without memory."""

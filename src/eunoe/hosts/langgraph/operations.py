@@ -19,7 +19,7 @@ from langgraph.store.base import (
 )
 
 from eunoe.errors import EunoeError
-from eunoe.hosts.common import blocking, iterate
+from eunoe.hosts.common import blocking
 from eunoe.hosts.langgraph.items import (
     INDEXED,
     Namespace,
@@ -41,7 +41,7 @@ from eunoe.hosts.langgraph.items import (
     with_plain_value,
 )
 from eunoe.hosts.langgraph.vectors import FieldIndex, Rows
-from eunoe.memory import AsyncMemory, Memory
+from eunoe.memory import AsyncMemory, Memory, iterate
 from eunoe.model.arguments import check_count, check_text, utc_now
 from eunoe.model.atom import Atom
 from eunoe.model.result import Hit
@@ -70,7 +70,6 @@ class FoundAtom(NamedTuple):
 
     @property
     def name(self) -> tuple[Namespace, str]:
-        """By which it is told from all others."""
         return self.namespace, self.atom.id
 
 
@@ -85,11 +84,7 @@ class Operations:
     """Carries out the operations of one store, whose items stand below one root."""
 
     def __init__(
-        self,
-        memory: Memory | AsyncMemory | None,
-        scope: ScopeLike,
-        index: IndexConfig | None,
-        ttl: TTLConfig | None,
+        self, memory: Memory | AsyncMemory | None, scope: ScopeLike, index: IndexConfig | None, ttl: TTLConfig | None
     ) -> None:
         self._names = Namespaces(Scope.of(scope))
         self.memory = blocking(memory)
@@ -128,7 +123,6 @@ class Operations:
         return count
 
     def sweep_seconds(self, minutes: float | None) -> float:
-        """How long to wait between sweeps."""
         return 60 * float(minutes or (self.ttl or {}).get("sweep_interval_minutes") or _SWEEP_MINUTES)
 
     def _run(self, ops: Sequence[Op | Exception], vectors: Vectors) -> list[Result]:
@@ -141,7 +135,11 @@ class Operations:
             elif isinstance(op, GetOp):
                 result = self._get(op)
             elif isinstance(op, SearchOp):
-                found = self._search(op, vectors.queries)
+                scopes = self._scopes(tuple(op.namespace_prefix)) if op.limit > 0 else []
+                if len(scopes) > 1:
+                    scopes.sort(key=lambda pair: self._age(pair[0]))
+                held = self._rank(op, scopes, vectors.queries) if op.query and scopes else self._list(op, scopes)
+                found = list(islice(held, op.offset, op.offset + op.limit))
                 if op.refresh_ttl and self.ttl:
                     self._refresh(found)
                 result = [search_item_of(each.atom, each.namespace, each.score) for each in found]
@@ -204,16 +202,6 @@ class Operations:
             return item_of(atom, namespace)
         return None
 
-    def _search(self, op: SearchOp, queries: Mapping[str, Rows]) -> list[FoundAtom]:
-        """What a search gives: without a query in the order of insertion, with one the best first."""
-        if op.limit <= 0:
-            return []
-        scopes = self._scopes(tuple(op.namespace_prefix))
-        if len(scopes) > 1:
-            scopes.sort(key=lambda pair: self._age(pair[0]))
-        found = self._rank(op, scopes, queries) if op.query and scopes else self._list(op, scopes)
-        return list(islice(found, op.offset, op.offset + op.limit))
-
     def _list(self, op: SearchOp, scopes: Sequence[NamespaceScope]) -> Iterator[FoundAtom]:
         """The items of namespaces, in the order of insertion."""
         where = conditions(op.filter)
@@ -224,7 +212,7 @@ class Operations:
                     yield FoundAtom(atom, namespace)
 
     def _atoms(self, scope: Scope, size: int = _PAGE_SIZE, where: Mapping[str, Any] | None = None) -> Iterator[Any]:
-        return iterate(self.memory, scope, kinds=["fact"], limit=size, where=where)
+        return iterate(self.memory, scope, kinds=["fact"], limit=size, where=where, exact=True)
 
     def _rank(self, op: SearchOp, scopes: Sequence[NamespaceScope], queries: Mapping[str, Rows]) -> Iterator[FoundAtom]:
         """The items that a question finds, best first, then the others."""

@@ -116,23 +116,16 @@ def parse_owner(ids: Mapping[str, object]) -> Scope | None:
     return Scope(**keys) if keys else None
 
 
-def require_owner(ids: Mapping[str, object]) -> Scope:
+def require_owner(ids: Mapping[str, object], memory_type: object) -> Scope:
+    """The scope that ids name, for a memory of this type."""
     owner = parse_owner(ids)
     if owner is None:
         wanted = "At least one of 'user_id', 'agent_id', or 'run_id' must be provided."
         raise _validation_error("001", wanted, "Name whose memory it is.", provided_ids=dict(ids))
-    return owner
-
-
-def check_memory_type(memory_type: object) -> None:
     if memory_type not in (None, PROCEDURAL):
-        raise _validation_error(
-            "002",
-            f"Invalid 'memory_type'. Please pass {PROCEDURAL}, or nothing.",
-            f"Use {PROCEDURAL!r}, with an agent_id.",
-            provided_type=memory_type,
-            valid_type=PROCEDURAL,
-        )
+        wanted, advice = f"Invalid 'memory_type'. Please pass {PROCEDURAL}, or nothing.", "With it name an agent_id."
+        raise _validation_error("002", wanted, advice, provided_type=memory_type, valid_type=PROCEDURAL)
+    return owner
 
 
 def check_top_k(value: object) -> int:
@@ -153,12 +146,6 @@ def check_threshold(value: object) -> float:
     if not 0 <= value <= 1:
         raise InputError(f"Invalid threshold: {value}. Must be between 0 and 1 (inclusive).")
     return value
-
-
-def check_query(query: object) -> str:
-    if not isinstance(query, str) or not query.strip():
-        raise InputError("Invalid query: must be a text, and cannot be empty or whitespace-only.")
-    return query.strip()
 
 
 def parse_expiration(value: object) -> str | None:

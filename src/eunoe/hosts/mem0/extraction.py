@@ -85,10 +85,7 @@ def _observe(
 ) -> dict[str, Source]:
     """By their places: the messages that are in the log now."""
     said = [
-        {
-            **_to_message(message, time),
-            "metadata": {FORMER: _FORMER, **(UNFORMED if str(place) in unformed else {})},
-        }
+        {**_to_message(message, time), "metadata": {FORMER: _FORMER, **(UNFORMED if str(place) in unformed else {})}}
         for place, message in enumerate(messages)
     ]
     receipts = memory.observe(owner, said)

@@ -17,7 +17,6 @@ from uuid import uuid4
 
 import eunoe.memory
 from eunoe.errors import AccessError, ClosedError, InputError, NotFoundError
-from eunoe.hosts.common import iterate
 from eunoe.hosts.mem0.arguments import (
     DEFAULT_THRESHOLD,
     DEFAULT_TOP_K,
@@ -25,9 +24,7 @@ from eunoe.hosts.mem0.arguments import (
     PROCEDURAL,
     UNSET,
     MemoryNotFoundError,
-    check_memory_type,
     check_older_names,
-    check_query,
     check_threshold,
     check_top_k,
     end_of_day,
@@ -53,7 +50,8 @@ from eunoe.hosts.mem0.results import (
     to_id,
     to_result,
 )
-from eunoe.model.arguments import ATOM_KINDS, Kind, RecipeName, TimeLike, parse_optional_time, utc_now
+from eunoe.memory import iterate
+from eunoe.model.arguments import ATOM_KINDS, Kind, TimeLike, parse_optional_time, utc_now
 from eunoe.model.atom import Atom, Item, source_place
 from eunoe.model.result import Hit
 from eunoe.model.scope import Scope, ScopeLike
@@ -126,8 +124,7 @@ class Memory:
             llm: writes the procedural memory in place of the memory's own.
         """
         check_older_names(older, "add", "filters")
-        owner = require_owner({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
-        check_memory_type(memory_type)
+        owner = require_owner({"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, memory_type)
         fields, time = parse_metadata(metadata, "add()"), parse_optional_time(timestamp, "timestamp")
         expiration = parse_expiration(fields.get("expiration_date") if expiration_date is None else expiration_date)
         fields |= {"expiration_date": expiration} if expiration else {}
@@ -137,7 +134,12 @@ class Memory:
             drafts = write_procedure(self._memory.llm if llm is None else llm, sources, prompt or "")
         elif infer:
             drafts = learn(self._memory, owner, said, prompt or self.config.instructions, time)
-            drafts = [draft for draft in drafts if not self._is_known(owner, draft["text"])]
+            near: dict[str, Any] = {"limit": _SAME, "kinds": ATOM_KINDS, "exact": True}
+            drafts = [
+                draft
+                for draft in drafts
+                if all(hit.text != draft["text"] for hit in self._memory.recall(owner, draft["text"], **near))
+            ]
         else:  # one for each message, but for instructions to the model; the same may be said twice
             names = {"role": "role", "actor_id": "name"}
             drafts = [
@@ -152,7 +154,6 @@ class Memory:
         return {"results": self._keep(owner, drafts, fields, time)}
 
     def get(self, memory_id: str) -> dict[str, Any] | None:
-        """Return a memory, or None."""
         item = self._find(memory_id)
         return to_result(item) if item else None
 
@@ -194,11 +195,20 @@ class Memory:
         """
         check_older_names(older, "search", *OWNERS, "limit")
         most, least = check_top_k(older.get("limit", top_k)), check_threshold(threshold)
-        text, wanted = check_query(query), parse_filters(filters, older)
-        hits = self._recall(self._groups(wanted), text, most, reference_date, rerank, show_expired)
+        if not isinstance(query, str) or not query.strip():
+            raise InputError("Invalid query: must be a text, and cannot be empty or whitespace-only.")
+        text, wanted = query.strip(), parse_filters(filters, older)
+        how: dict[str, Any] = {"recipe": "thorough" if rerank else "default", "now": reference_date, "exact": True}
+        hits: list[Hit] = []
+        for scopes, where in self._groups(wanted) if most else []:
+            unformed = {"AND": [UNFORMED, *filter(None, [where])]}  # messages in the log that became no memory
+            for kinds, conditions in ((ATOM_KINDS, where), (_LOG, unformed)):
+                hits += self._memory.recall(
+                    scopes, text, limit=most, kinds=kinds, where=conditions, expired=show_expired, **how
+                )
         results = [
             to_result(hit.item) | {"score": hit.score} | (score_details(hit, least) if explain else {})
-            for hit in hits
+            for hit in sorted(hits, key=lambda hit: hit.score, reverse=True)[:most]
             if hit.score >= least
         ]
         return {"results": results}
@@ -291,29 +301,6 @@ class Memory:
     def __repr__(self) -> str:
         return f"{type(self).__module__}.{type(self).__name__}({self._memory.target!r})"
 
-    def _recall(
-        self, groups: list[ScopeGroup], query: str, most: int, now: TimeLike | None, rerank: bool, expired: bool
-    ) -> list[Hit]:
-        """Memories, and messages in the log that became none."""
-        recipe: RecipeName = "thorough" if rerank else "default"
-        hits = [
-            hit
-            for scopes, where in (groups if most else [])
-            for kinds, conditions in ((ATOM_KINDS, where), (_LOG, {"AND": [UNFORMED, *filter(None, [where])]}))
-            for hit in self._memory.recall(
-                scopes,
-                query,
-                limit=most,
-                kinds=kinds,
-                where=conditions,
-                now=now,
-                recipe=recipe,
-                expired=expired,
-                exact=True,
-            )
-        ]
-        return sorted(hits, key=lambda hit: hit.score, reverse=True)[:most]
-
     def _owned_scopes(self, keys: Mapping[str, str] = {}) -> list[Scope]:
         """Scopes of users, agents and runs that hold memories, or those of them that have these keys."""
         return [scope for scope in self._memory.scopes(**keys) if holds_memories(scope)]
@@ -331,7 +318,7 @@ class Memory:
         """All memories of groups, the latest first, read in pages that hold the `most` that are wanted."""
         how: dict[str, Any] = {"kinds": ATOM_KINDS, "newest": True, "limit": min(max(most, 1), _MAX_PAGE)}
         scopes = ((scope, group.where) for group in groups for scope in group.scopes)
-        each = [iterate(self._memory, scope, where=where, **how) for scope, where in scopes]
+        each = [iterate(self._memory, scope, where=where, exact=True, **how) for scope, where in scopes]
         now = utc_now()
         for item in merge(*each, key=created_at, reverse=True):
             if isinstance(item, Atom) and not item.in_review and (show_expired or not _is_expired(item, now)):
@@ -387,20 +374,14 @@ class Memory:
             replace=True,
         )
 
-    def _is_known(self, owner: Scope, text: str) -> bool:
-        near = self._memory.recall(owner, text, limit=_SAME, kinds=ATOM_KINDS, exact=True)
-        return any(hit.text == text for hit in near)
-
     def _find(self, memory_id: object) -> Item | None:
         if not isinstance(memory_id, str) or not memory_id.strip():
             return None
-        place = from_id(memory_id)
-        return self._get(*place) if place else self._find_imported(memory_id)
-
-    def _find_imported(self, own_id: str) -> Item | None:
-        """A memory by the id that it had in a mem0 store, which does not say whose it is."""
-        scopes = self._owned_scopes() if _UUID.fullmatch(own_id) else []
-        found = [atom for scope in scopes if (atom := self._get(scope, own_id))]
+        if place := from_id(memory_id):
+            return self._get(*place)
+        # The id that it had in a mem0 store does not say whose it is.
+        scopes = self._owned_scopes() if _UUID.fullmatch(memory_id) else []
+        found = [atom for scope in scopes if (atom := self._get(scope, memory_id))]
         return found[0] if len(found) == 1 else None
 
     def _get(self, scope: Scope, id: str) -> Item | None:

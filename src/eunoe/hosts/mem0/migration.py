@@ -10,7 +10,7 @@ import json
 import sqlite3
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -89,7 +89,6 @@ def describe(folder: str | Path, history: str | Path | None = None, *, collectio
 async def amigrate(
     memory: AsyncMemory, folder: str | Path, history: str | Path | None = None, **more: Any
 ) -> Mem0Report:
-    """`migrate` for an async memory."""
     return await asyncio.to_thread(migrate, memory.blocking, folder, history, **more)
 
 
@@ -186,16 +185,27 @@ def find_folder(folder: Path) -> Path:
 
 def _read_points(folder: Path, collection: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """All points of a collection, with their payloads."""
-    with _qdrant(folder) as client:
-        names = [each.name for each in client.get_collections().collections]
-        if collection not in names:
-            raise InputError(f"{folder} has no collection {collection!r}; it has {', '.join(sorted(names)) or 'none'}")
-        offset = None
-        while True:
-            points, offset = client.scroll(collection, limit=_PAGE, offset=offset, with_payload=True)
-            yield from ((str(point.id), point.payload or {}) for point in points)
-            if offset is None:
-                return
+    try:
+        from qdrant_client import QdrantClient
+    except ImportError as error:
+        raise MissingPackageError("to read a mem0 store takes qdrant-client: pip install 'eunoe[mem0]'") from error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of many points, and of what it will no longer do
+        try:
+            client = QdrantClient(path=str(folder))
+        except (RuntimeError, OSError, ValueError) as error:
+            raise InputError(f"cannot read {folder}: {error}") from None
+        with closing(client):
+            names = [each.name for each in client.get_collections().collections]
+            if collection not in names:
+                known = ", ".join(sorted(names)) or "none"
+                raise InputError(f"{folder} has no collection {collection!r}; it has {known}")
+            offset: Any = None
+            while True:
+                points, offset = client.scroll(collection, limit=_PAGE, offset=offset, with_payload=True)
+                yield from ((str(point.id), point.payload or {}) for point in points)
+                if offset is None:
+                    return
 
 
 def _read_versions(history: Path) -> dict[str, list[StoredVersion]]:
@@ -215,21 +225,3 @@ def _read_versions(history: Path) -> dict[str, list[StoredVersion]]:
     except sqlite3.Error as error:
         raise InputError(f"{history} is no history database of mem0: {error}") from None
     return versions
-
-
-@contextmanager
-def _qdrant(folder: Path) -> Iterator[Any]:
-    try:
-        from qdrant_client import QdrantClient
-    except ImportError as error:
-        raise MissingPackageError("to read a mem0 store takes qdrant-client: pip install 'eunoe[mem0]'") from error
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns of many points, and of what it will no longer do
-        try:
-            client = QdrantClient(path=str(folder))
-        except (RuntimeError, OSError, ValueError) as error:
-            raise InputError(f"cannot read {folder}: {error}") from None
-        try:
-            yield client
-        finally:
-            client.close()

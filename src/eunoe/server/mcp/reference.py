@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from eunoe.errors import InputError, NotFoundError
+from eunoe.memory import iterate_atoms
 from eunoe.model.arguments import Right, show
-from eunoe.model.atom import Atom
 from eunoe.model.scope import Scope
 from eunoe.server.mcp.tool import Answer, Tool, ToolCall, as_json, check_arguments, object_schema
 
@@ -43,14 +43,9 @@ class KnowledgeGraph:
         self._memory = memory
         self._scope = scope
         self._ids: dict[str, dict[str, Node]] = {label: {} for label in _LABELS}
-        after = ""
-        while True:
-            page = memory.list(scope, kinds=["fact"], labels=_LABELS, limit=_PAGE, after=after, exact=True)
-            for atom in page.items:
-                if isinstance(atom, Atom) and (node := atom.metadata.get(_NODE)):
-                    self._ids[atom.label][atom.id] = node
-            if not (after := page.next):
-                break
+        for atom in iterate_atoms(memory, scope, kinds=["fact"], labels=_LABELS, exact=True):
+            if node := atom.metadata.get(_NODE):
+                self._ids[atom.label][atom.id] = node
 
     @property
     def names(self) -> dict[str, Node]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.apps.discussion.chunks import chunk_text, cut, digest, estimate_tokens, has_words
+from eunoe.apps.discussion.chunks import chunk_text, cut, digest, has_words
 from eunoe.apps.discussion.model import LogMessage
 from eunoe.apps.discussion.settings import ChunkSettings
 
@@ -15,15 +15,11 @@ def message(text: str, id: str = "m", role: str = "user", speaker: str = "") -> 
     return LogMessage(id=id, role=role, text=text, speaker=speaker)
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"), [("", 0), ("a b c d", int(4 * 1.35 * 1.1)), ("x" * 350, int(350 / 3.5 * 1.1))]
-)
-def test_tokens_are_estimated_by_words_or_characters_whichever_gives_more(text: str, tokens: int) -> None:
-    assert estimate_tokens(text) == tokens
-
-
-def test_a_factor_makes_estimates_larger() -> None:
-    assert estimate_tokens("a b c d", 2.0) == int(4 * 1.35 * 1.1 * 2)
+@pytest.mark.parametrize(("text", "factor"), [("a b c d", 1.0), ("a b c d", 2.0), ("x" * 350, 1.0), ("x" * 350, 1.5)])
+def test_tokens_are_estimated_by_words_or_characters_whichever_gives_more(text: str, factor: float) -> None:
+    tokens = int(max(len(text.split()) * 1.35, len(text) / 3.5) * 1.1 * factor)
+    for size, chunks in ((tokens, 1), (tokens + 1, 0)):
+        assert len(cut([message(text)], ChunkSettings(tokens=size), factor)[0]) == chunks
 
 
 def test_a_chunk_ends_with_the_message_that_reaches_a_size() -> None:

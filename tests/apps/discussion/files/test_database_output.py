@@ -128,15 +128,3 @@ def test_a_database_that_is_held_is_left_alone(tmp_path: Path, monkeypatch: pyte
         connection.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreBusyError, match=r"x\.db is held"):
             write_database(path, "trip", Database(), "folders")
-
-
-def test_a_row_that_says_the_same_in_another_spelling_keeps_its_vectors(tmp_path: Path) -> None:
-    fields = {**TEA, "sentiment": "glad", "topics": ["thé"]}
-    path = discussion_files.write_database(tmp_path / "x.db", "trip", [fields])
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("INSERT INTO memory_embeddings VALUES (1, 'm', 1, x'00000000')")
-    before = path.read_bytes()
-    same = json.dumps(dict(sorted(fields.items())), ensure_ascii=False, indent=1)
-    write_database(path, "trip", Database((Row(1, fields["summary"], DATE, same),)), "folders")
-    write_database(path, "trip", Database((Row(0, fields["summary"], DATE, same),)), "folders")
-    assert path.read_bytes() == before

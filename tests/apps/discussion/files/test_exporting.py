@@ -85,12 +85,10 @@ def test_everything_is_written(memory: Memory, tmp_path: Path) -> None:
         "chat_summary.json",
         "vector_memory.db",
         "state_document.md",
-        "state_document.md.bak",
     }
     assert (folder / "memories.json").read_text() == json.dumps(blocks("One.", "Two."), indent=4)
     assert json.loads((folder / "chat_summary.json").read_text()) == [block("So far.", "m1")]
     assert (folder / "state_document.md").read_text() == "# Now\nRome.\n"
-    assert (folder / "state_document.md.bak").read_text() == "# Now\nParis.\n"
     assert search(folder / "vector_memory.db", "tea", "trip") == ["Anna likes tea."]
     assert query(folder / "vector_memory.db", "SELECT message_hash FROM vector_memory_hash_log") == [
         (message_hash("Hello"),)
@@ -222,16 +220,6 @@ def test_what_is_forgotten_leaves_the_files(memory: Memory, tmp_path: Path, layo
     memory.forget(SCOPE, everything=True)
     write_files(memory, SCOPE, tmp_path, layout)
     assert [name for name, (content, _) in snapshot(tmp_path).items() if b"zweiundvierzig" in content] == []
-
-
-def test_an_old_file_does_not_undo_a_new_version(memory: Memory, tmp_path: Path) -> None:
-    document, path = StateDocument(memory, SCOPE), tmp_path / "trip" / "state_document.md"
-    document.write("# Now\nParis.\n")
-    write_files(memory, SCOPE, tmp_path)
-    document.write("# Now\nRome.\n")
-    write_files(memory, SCOPE, tmp_path)
-    assert path.read_text() == "# Now\nRome.\n"
-    assert path.with_suffix(".md.bak").read_text() == "# Now\nParis.\n"
 
 
 def test_encrypted_files_stay_encrypted(memory: Memory, tmp_path: Path) -> None:

@@ -52,11 +52,9 @@ def folder(tmp_path: Path) -> Path:
         tmp_path / "discussions" / "trip",
         [block("Anna moved.", "m1"), block("Anna met Ben.", "m2"), block("They went to Rome.", "m3")],
         chat_summary=[block("Anna moved and met Ben.", "m2")],
-        condensation_tracker={"lastCondensationHash": message_hash("m1")},
     )
     write_database(folder / "vector_memory.db", "trip", [TEA, ROME], [message_hash("m3")])
     (folder / "state_document.md").write_text("# Now\nAnna lives in Rome.\n")
-    (folder / "state_document.md.bak").write_text("# Now\nAnna lives in Paris.\n")
     return folder
 
 
@@ -85,7 +83,6 @@ def test_everything_is_taken_in(memory: Memory, folder: Path) -> None:
     assert current_summary(memory, SCOPE) == "Anna moved and met Ben."
     assert [each.text for each in new_since_summary(memory, SCOPE)] == ["They went to Rome."]
     assert StateDocument(memory, SCOPE).read() == "# Now\nAnna lives in Rome.\n"
-    assert len(StateDocument(memory, SCOPE).history()) == 2
 
 
 def test_twice_changes_nothing(memory: Memory, folder: Path) -> None:
@@ -178,7 +175,6 @@ def test_a_forgotten_state_document_does_not_come_back_from_its_file(memory: Mem
         ("memories.json", b'[{"text_block": "Anna mo'),
         ("memories.json", b""),
         ("chat_summary.json", b"{}"),
-        ("condensation_tracker.json", b"[]"),
         ("vector_memory.db", b"SQLite format 3\x00 and nothing else"),
         ("state_document.md", b"\xff\xfe"),
         ("memories.json", b'[{"text_block": "\\ud800", "hash": "aa"}]'),

@@ -27,28 +27,28 @@ OBJECTS = st.lists(
 KEY = FileKey.from_api_key("secret", b"salt")
 
 
-def write_flat(root: Path, blocks: list[dict[str, str]], is_ascii: bool) -> None:
-    text = "".join(f"{json.dumps(each, ensure_ascii=is_ascii)}\n" for each in blocks)
+def write_flat(root: Path, blocks: list[dict[str, str]]) -> None:
+    text = "".join(f"{json.dumps(each)}\n" for each in blocks)
     (root / "trip_memories.jsonl").write_bytes(text.encode())
     (root / "trip_summary.jsonl").write_bytes(text[: text.find("\n") + 1].encode())
 
 
-def write_folders(root: Path, blocks: list[dict[str, str]], is_ascii: bool) -> None:
+def write_folders(root: Path, blocks: list[dict[str, str]]) -> None:
     folder = write_folder(root / "trip")
     for name, value in (("memories", blocks), ("chat_summary", blocks[:1])):
-        (folder / f"{name}.json").write_bytes(json.dumps(value, indent=4, ensure_ascii=is_ascii).encode())
+        (folder / f"{name}.json").write_bytes(json.dumps(value, indent=4).encode())
 
 
 @pytest.mark.parametrize("layout", ["folders", "flat"])
 @settings(max_examples=15)
-@given(blocks=BLOCKS.filter(bool), objects=OBJECTS, is_ascii=st.booleans(), document=st.just("") | WORDS)
+@given(blocks=BLOCKS.filter(bool), objects=OBJECTS, document=st.just("") | WORDS)
 def test_import_and_export_give_the_same_files(
-    layout: Layout, blocks: list[dict[str, str]], objects: list[dict[str, Any]], is_ascii: bool, document: str
+    layout: Layout, blocks: list[dict[str, str]], objects: list[dict[str, Any]], document: str
 ) -> None:
     with TemporaryDirectory() as folder, eunoe.open(":memory:", llm="none") as memory:
         source, target = Path(folder) / "source", Path(folder) / "target"
         source.mkdir()
-        (write_folders if layout == "folders" else write_flat)(source, blocks, is_ascii)
+        (write_folders if layout == "folders" else write_flat)(source, blocks)
         paths = part_paths(source, "trip", "", layout)
         if document:
             paths["state_document"].write_bytes(document.encode())
@@ -72,7 +72,7 @@ def test_an_export_read_here_again_changes_nothing_and_elsewhere_gives_the_same(
 ) -> None:
     with TemporaryDirectory() as folder, eunoe.open(":memory:", llm="none") as memory:
         root, other = Path(folder), Path(folder) / "other"
-        write_folders(root, blocks, True)
+        write_folders(root, blocks)
         write_database(root / "trip" / "vector_memory.db", "trip", objects)
         import_folder(memory, root)
         export_discussion(memory, "trip", other, layout=layout, key=KEY)
@@ -90,7 +90,7 @@ def test_an_export_read_here_again_changes_nothing_and_elsewhere_gives_the_same(
 def test_whatever_the_file_becomes_the_memories_follow(states: list[list[dict[str, str]]]) -> None:
     with TemporaryDirectory() as folder, eunoe.open(":memory:", llm="none") as memory:
         for blocks in states:
-            write_folders(Path(folder), blocks, True)
+            write_folders(Path(folder), blocks)
             import_discussion(memory, Path(folder) / "trip")
         target = Path(folder) / "target"
         if states[-1]:

@@ -8,7 +8,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -35,24 +35,14 @@ _TEXT_COLUMNS: Final = ("memory_text_unweighted", "memory_text")
 """What the text is called in the full-text index: now, and in databases of the first version."""
 
 
-class _Progress(NamedTuple):
-    """The table that says how far the chat was read."""
-
-    table: str
-    columns: str
-    keys: str
-    most: int
-    """So many hashes it holds."""
-
-
-_PROGRESS: Final[Mapping[Layout, _Progress]] = {
-    "flat": _Progress(
+_PROGRESS: Final[Mapping[Layout, tuple[str, str, str, int]]] = {
+    "flat": (
         "vector_memory_tracker",
         "last_checked_message_hash, last_updated",
         "discussion_id TEXT PRIMARY KEY, last_checked_message_hash TEXT, last_updated DATETIME",
         1,
     ),
-    "folders": _Progress(
+    "folders": (
         "vector_memory_hash_log",
         "message_hash, timestamp",
         "id INTEGER PRIMARY KEY AUTOINCREMENT, discussion_id TEXT NOT NULL, message_hash TEXT NOT NULL, "
@@ -60,11 +50,11 @@ _PROGRESS: Final[Mapping[Layout, _Progress]] = {
         10,
     ),
 }
+"""The table that says how far the chat was read: its name, its columns, its schema, and how many hashes it holds."""
 _REQUIRED: Final = ("title", "summary", "entities", "key_phrases")
 _LISTS: Final = ("entities", "key_phrases", "topics")
-_TEXTS: Final = ("title", "sentiment")
 _ROW: Final = "file_row"
-"""The field of `extra` with what only the row says: its id, and whatever the memory's own fields cannot hold."""
+"""The field of `extra` with the row that a memory was read from."""
 
 
 class Row(NamedTuple):
@@ -76,16 +66,6 @@ class Row(NamedTuple):
     date: str
     metadata: str
     """JSON, or what stands in its place; empty if nothing does."""
-
-    @property
-    def content(self) -> tuple[str, str, str]:
-        """What two rows have in common that say the same: text, date and metadata, however these are written."""
-        try:
-            metadata = json.dumps(json.loads(self.metadata), sort_keys=True)
-        except ValueError:
-            metadata = self.metadata
-        time = _parse_date(self.date)
-        return self.text, time.isoformat() if time else self.date, metadata
 
 
 class LoggedHash(NamedTuple):
@@ -104,12 +84,11 @@ class Database:
     """The newest last."""
     foreign: int = 0
     """So many rows belong to other discussions."""
-    embeddings: int = 0
 
     @property
     def digest(self) -> str:
         """By which its memories are recognised as they were read or written."""
-        return digest(repr(sorted(row.content for row in self.rows)))
+        return digest(repr(sorted(row[1:] for row in self.rows)))
 
 
 def read_database(path: Path, id: str) -> Database:
@@ -125,12 +104,9 @@ def read_database(path: Path, id: str) -> Database:
             hashes = tuple(_read_hashes(connection, id, tables))
             if "memories" not in tables:
                 return Database(hashes=hashes)
-            rows, embeddings = tuple(_read_rows(connection, id)), 0
+            rows = tuple(_read_rows(connection, id))
             (total,) = connection.execute("SELECT count(*) FROM memories").fetchone()
-            if "memory_embeddings" in tables:
-                query = "SELECT count(*) FROM memory_embeddings JOIN memories ON id = memory_id WHERE discussion_id = ?"
-                (embeddings,) = connection.execute(query, [id]).fetchone()
-            return Database(rows, hashes, total - len(rows), embeddings)
+            return Database(rows, hashes, total - len(rows))
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise InputError(f"{path} is damaged: {error}") from None
     except OSError as error:
@@ -198,14 +174,14 @@ def write_database(path: Path, id: str, database: Database, layout: Layout) -> N
 
 
 def _write(connection: sqlite3.Connection, id: str, database: Database, layout: Layout) -> None:
-    progress = _PROGRESS[layout]
+    table, named, schema, most = _PROGRESS[layout]
     for statement in filter(str.strip, _SCHEMA.split(";")):
         connection.execute(statement)
-    connection.execute(f"CREATE TABLE IF NOT EXISTS {progress.table} ({progress.keys})")
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({schema})")
     old = {row.id: row for row in _read_rows(connection, id)}
     taken = {row[0] for row in connection.execute("SELECT id FROM memories WHERE discussion_id != ?", [id])}
     rows = number_rows(database.rows, old, taken)
-    changed = [row for row in rows if row.id not in old or old[row.id].content != row.content]
+    changed = [row for row in rows if row.id not in old or old[row.id] != row]
     outdated = {*(old.keys() - {row.id for row in rows}), *(row.id for row in changed)}
     for number in outdated:
         connection.execute("DELETE FROM memories WHERE id = ?", [number])
@@ -223,10 +199,10 @@ def _write(connection: sqlite3.Connection, id: str, database: Database, layout: 
     )
     if old.keys() & outdated:
         connection.execute("INSERT INTO memories_fts (memories_fts) VALUES ('optimize')")  # drops words of rows gone
-    kept = tuple(database.hashes[-progress.most :])
-    if tuple(_read_hashes(connection, id, {progress.table})) != kept:
-        connection.execute(f"DELETE FROM {progress.table} WHERE discussion_id = ?", [id])
-        statement = f"INSERT INTO {progress.table} (discussion_id, {progress.columns}) VALUES (?, ?, ?)"
+    kept = tuple(database.hashes[-most:])
+    if tuple(_read_hashes(connection, id, {table})) != kept:
+        connection.execute(f"DELETE FROM {table} WHERE discussion_id = ?", [id])
+        statement = f"INSERT INTO {table} (discussion_id, {named}) VALUES (?, ?, ?)"
         connection.executemany(statement, [(id, *each) for each in kept])
 
 
@@ -239,13 +215,13 @@ def number_rows(rows: Sequence[Row], old: Mapping[int, Row], taken: Iterable[int
         if row.id and row.id not in used:
             own[place] = row.id
             used.add(row.id)
-    known: dict[tuple[str, str, str], list[int]] = {}
+    known: dict[tuple[Any, ...], list[int]] = {}
     for number in sorted(old.keys() - used, reverse=True):
-        known.setdefault(old[number].content, []).append(number)
+        known.setdefault(old[number][1:], []).append(number)
     numbered = []
     for place, row in enumerate(rows):
         if place not in own:
-            same = known.get(row.content)
+            same = known.get(row[1:])
             own[place] = same.pop() if same else (last := last + 1)
         numbered.append(row._replace(id=own[place]))
     return numbered
@@ -265,53 +241,44 @@ def _searched_fields(row: Row) -> list[str]:
 def read_row(row: Row) -> tuple[KeywordMemory | None, str]:
     """The memory that a row holds, and what is odd about it. None: it has no words."""
     fields, fault = _parse_metadata(row)
-    words = [row.text, _as_words(fields.get("summary")), _as_words(fields.get("title"))]
-    if not (text := next(filter(str.strip, words), "")):
+    if not (text := _row_text(row, fields)):
         return None, f"row {row.id} holds no words: it is left out"
     time = _parse_date(row.date)
-    odd = {name: value for name, value in fields.items() if not _is_regular(name, value, text)}
-    kept = {
-        "id": row.id,
-        "text": row.text if row.text != text else None,
-        "date": row.date if time is None or time.isoformat() != row.date else None,
-    }
-    own = {name: value for name, value in kept.items() if value is not None}
+    lists = {name: fields[name] if isinstance(fields.get(name), list) else [] for name in _LISTS}
+    odd = [name for name in _LISTS if not isinstance(fields.get(name, []), list)]
+    faults = [fault] if fault else [f"has no {name}" for name in _REQUIRED if name not in fields]
+    faults += [f"has an odd {name}" for name in odd] + ["has no date"] * (time is None)
     memory = KeywordMemory(
         title=_as_words(fields.get("title")),
         summary=text,
-        entities=_as_list(fields.get("entities")),
-        key_phrases=_as_list(fields.get("key_phrases")),
-        topics=_as_list(fields.get("topics")),
+        entities=tuple(map(_as_words, lists["entities"])),
+        key_phrases=tuple(map(_as_words, lists["key_phrases"])),
+        topics=tuple(map(_as_words, lists["topics"])),
         sentiment=_as_words(fields.get("sentiment")),
-        extra={**odd, _ROW: own},
+        extra={_ROW: list(row)},
         time=time,
     )
-    if write_row(memory).metadata != row.metadata:
-        memory = replace(memory, extra={**odd, _ROW: {**own, "metadata": row.metadata}})
-    faults = [fault] if fault else [f"has no {name}" for name in _REQUIRED if name not in fields]
-    faults += [f"has an odd {name}" for name in odd if name in {*_REQUIRED, *_LISTS, *_TEXTS}]
-    faults += ["has no date"] * (time is None)
     return memory, f"row {row.id} {', '.join(faults)}: it is kept as it is" if faults else ""
 
 
 def write_row(memory: KeywordMemory) -> Row:
-    """The row that a memory becomes. Its id is 0 if it has none yet."""
-    own: Mapping[str, Any] = memory.extra.get(_ROW, {})
-    date = own.get("date", memory.moment.isoformat() if memory.moment else "")
-    fields: dict[str, Any] = {name: getattr(memory, name) for name in (*_REQUIRED, "sentiment", "topics")}
-    named = {name: value for name, value in fields.items() if value or name in _REQUIRED}
-    named |= {name: value for name, value in memory.extra.items() if name != _ROW}
-    return Row(own.get("id", 0), own.get("text", memory.summary), date, own.get("metadata", json.dumps(named)))
+    """The row that a memory becomes: that which it was read from, if it says the same. Its id is 0 if it has none."""
+    row, fields = Row(0, "", "", ""), dict[str, Any]()
+    if _ROW in memory.extra:
+        row = Row(*memory.extra[_ROW])
+        fields, _ = _parse_metadata(row)
+        if _row_text(row, fields) == memory.summary:
+            return row
+    named = {name: getattr(memory, name) for name in (*_REQUIRED, "sentiment", "topics")}
+    fields |= {name: value for name, value in named.items() if value or name in _REQUIRED}
+    fields |= {name: value for name, value in memory.extra.items() if name != _ROW}
+    date = row.date or (memory.moment.isoformat() if memory.moment else "")
+    return Row(row.id, memory.summary, date, json.dumps(fields))
 
 
-def _is_regular(name: str, value: Any, text: str) -> bool:
-    """Whether the memory's own fields can hold a value as it is: not other names, other types, and what is empty."""
-    if name == "summary":
-        return bool(value == text)
-    if name in _TEXTS:
-        return isinstance(value, str) and (bool(value) or name in _REQUIRED)
-    is_list = name in _LISTS and isinstance(value, list) and all(isinstance(each, str) for each in value)
-    return is_list and (bool(value) or name in _REQUIRED)
+def _row_text(row: Row, fields: Mapping[str, Any]) -> str:
+    words = [row.text, _as_words(fields.get("summary")), _as_words(fields.get("title"))]
+    return next(filter(str.strip, words), "")
 
 
 def _parse_metadata(row: Row) -> tuple[dict[str, Any], str]:
@@ -331,7 +298,3 @@ def _parse_date(text: str) -> datetime | None:
 
 def _as_words(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _as_list(value: Any) -> tuple[str, ...]:
-    return tuple(map(_as_words, value if isinstance(value, list) else [] if value is None else [value]))

@@ -32,7 +32,6 @@ from eunoe.apps.discussion.files.layout import (
 from eunoe.apps.discussion.log import DiscussionLog
 from eunoe.apps.discussion.model import (
     DEFAULT_USER,
-    ChunkMemory,
     chunk_memories,
     discussion_ids,
     discussion_scope,
@@ -152,30 +151,19 @@ def _folder(memory: Memory, scope: Scope, record: ImportRecord) -> str:
 def _texts(memory: Memory, scope: Scope, layout: Layout, record: ImportRecord) -> dict[Part, bytes]:
     """What the text files are to say; those without a word are left out."""
     memories, document = chunk_memories(memory, scope), StateDocument(memory, scope)
-    summary, versions = _summary(memory, scope, memories, record), [each.text for each in document.history()]
+    summary = current_summary(memory, scope)
     texts: dict[Part, bytes] = {}
     if memories:
         blocks = [TextBlock(each.text, each.hash) for each in memories]
-        texts["memories"] = format_blocks(blocks, layout, record.is_ascii)
-    if summary:
-        texts["summary"] = format_blocks([summary], layout, record.is_ascii)
+        texts["memories"] = format_blocks(blocks, layout)
+    if summary:  # with the hash of the last memory that it holds
+        new = {each.id for each in new_since_summary(memory, scope)}
+        held = [each.hash for each in memories if each.id not in new] or [""]
+        hash = record.summary_hash if record.summary_digest == digest(summary) else held[-1]
+        texts["summary"] = format_blocks([TextBlock(summary, hash)], layout)
     if text := document.read():
         texts["state_document"] = text.encode()
-        texts |= {"backup": versions[-2].encode()} if len(versions) > 1 else {}
-    if record.condensed:
-        texts["condensation"] = json.dumps({"lastCondensationHash": record.condensed}, indent=4).encode()
     return texts
-
-
-def _summary(memory: Memory, scope: Scope, memories: list[ChunkMemory], record: ImportRecord) -> TextBlock | None:
-    """The summary with the hash of the last memory that it holds."""
-    if not (text := current_summary(memory, scope)):
-        return None
-    if record.summary_digest == digest(text):
-        return TextBlock(text, record.summary_hash)
-    new = {each.id for each in new_since_summary(memory, scope)}
-    held = [each.hash for each in memories if each.id not in new]
-    return TextBlock(text, held[-1] if held else "")
 
 
 def _database(memory: Memory, scope: Scope, record: ImportRecord) -> Database:

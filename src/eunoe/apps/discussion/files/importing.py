@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from eunoe.apps.discussion.files.database import Database, LoggedHash, read_database, read_row, write_row
 from eunoe.apps.discussion.files.layout import (
@@ -26,7 +26,6 @@ from eunoe.apps.discussion.files.layout import (
     find_discussions,
     is_encrypted_file,
     parse_blocks,
-    parse_json,
     read_content,
 )
 from eunoe.apps.discussion.log import prepare_discussion
@@ -103,12 +102,6 @@ class DiscussionContent:
     summary: TextBlock | None = None
     database: Database | None = None
     state_document: str = ""
-    state_backup: str = ""
-    """The version of the state document before."""
-    condensed: str = ""
-    """The hash of the last memory that was condensed."""
-    is_ascii: bool | None = None
-    """Whether the files write other letters as escapes; None if there are none."""
     is_encrypted: bool = False
     digests: Mapping[Part, str] = field(default_factory=dict)
     """By which each file is recognised as it was read."""
@@ -124,11 +117,8 @@ class ImportRecord:
     summary_hash: str = ""
     summary_digest: str = ""
     """By which the summary is recognised when it is read again."""
-    condensed: str = ""
-    """The hash of the last chunk memory that had been condensed, as exports write it again."""
     state_digest: str = ""
     """By which the state document is recognised when it is read again."""
-    is_ascii: bool = True
     is_encrypted: bool = False
     folder: str | None = None
     """The folder of the user in which the files stood; None if nothing was imported."""
@@ -230,13 +220,7 @@ def read_files(files: DiscussionFiles, key: FileKey | None = None) -> Discussion
             notes += faults
     if len(summaries := blocks.get("summary", [])) > 1:
         notes.append(f"{files.parts['summary']} has {len(summaries)} summaries: the last one counts")
-    texts = {part: decode(contents[part], files.parts[part]) for part in contents.keys() - {"memories", "summary"}}
-    condensed = ""
-    if "condensation" in texts:
-        value = parse_json(texts["condensation"], str(files.parts["condensation"]))
-        if not isinstance(value, dict) or not isinstance(value.get("lastCondensationHash"), str | None):
-            raise InputError(f"{files.parts['condensation']} is damaged: it has no lastCondensationHash")
-        condensed = value.get("lastCondensationHash") or ""
+    document = contents.get("state_document", b"")
     digests: dict[Part, str] = {part: digest(content) for part, content in contents.items()}
     database = None
     if path := files.parts.get("database"):
@@ -244,16 +228,11 @@ def read_files(files: DiscussionFiles, key: FileKey | None = None) -> Discussion
         digests["database"] = database.digest
         if database.foreign:
             notes.append(f"{path} holds {database.foreign} memories of other discussions: they are left out")
-        if database.embeddings:
-            notes.append(f"{path} holds {database.embeddings} vectors of other models: they are not taken in")
     return DiscussionContent(
         memories=tuple(blocks["memories"]) if "memories" in blocks else None,
         summary=summaries[-1] if summaries else None,
         database=database,
-        state_document=texts.get("state_document", ""),
-        state_backup=texts.get("backup", ""),
-        condensed=condensed,
-        is_ascii=all(contents[part].isascii() for part in blocks) if blocks else None,
+        state_document=decode(document, files.parts["state_document"]) if document else "",
         is_encrypted=any(map(is_encrypted_file, files.parts.values())),
         digests=digests,
         notes=tuple(notes),
@@ -281,9 +260,7 @@ def _take_in(memory: Memory, scope: Scope, content: DiscussionContent, folder: s
         hashes=database.hashes if database and database.hashes else record.hashes,
         summary_hash=summary.hash if summary else record.summary_hash,
         summary_digest=digest(summary.text) if summary else record.summary_digest,
-        condensed=content.condensed or record.condensed,
         state_digest=digest(content.state_document) if content.state_document else record.state_digest,
-        is_ascii=record.is_ascii if content.is_ascii is None else content.is_ascii,
         is_encrypted=content.is_encrypted or record.is_encrypted,
         folder=folder,
         read={**record.read, **content.digests},
@@ -308,13 +285,12 @@ def _take_in(memory: Memory, scope: Scope, content: DiscussionContent, folder: s
     )
 
 
-@dataclass(slots=True)
-class _Plan(Generic[M]):
+class _Plan(NamedTuple, Generic[M]):
     """What is to be done for one kind of memory."""
 
-    new: list[M] = field(default_factory=list)
-    ended: list[str] = field(default_factory=list)
-    revived: list[str] = field(default_factory=list)
+    new: Sequence[M] = ()
+    ended: Sequence[str] = ()
+    revived: Sequence[str] = ()
     """Those that had ended, and are in the file again."""
     unchanged: int = 0
 
@@ -328,16 +304,16 @@ def _make_plan(memory: Memory, scope: Scope, noun: type[M], entries: Sequence[M]
     # Of what was made here former versions count, too: where a file still has one, that is nothing new.
     own = Counter(_said(read_memory(noun, atom)) for atom in atoms if not is_imported(atom.id))
     places = sorted(atom.metadata.get("place", 0.0) for atom in known.values())
-    plan, met, seen = _Plan[M](), set[str](), Counter[Hashable]()
-    waiting, last = list[M](), 0.0
+    met, seen, revived = set[str](), Counter[Hashable](), list[str]()
+    new, waiting, last = list[M](), list[M](), 0.0
 
     def settle() -> None:
         """Give those that wait their places, behind the entry before them."""
         after = bisect_right(places, last)
         step = (places[after] - last) / (len(waiting) + 1) if after < len(places) else 1.0
         for number, each in enumerate(waiting, 1):
-            plan.new.append(replace(each, place=last + step * number))
-            insort(places, plan.new[-1].place)
+            new.append(replace(each, place=last + step * number))
+            insort(places, new[-1].place)
         waiting.clear()
 
     for entry in entries:
@@ -349,21 +325,19 @@ def _make_plan(memory: Memory, scope: Scope, noun: type[M], entries: Sequence[M]
             last = known[id].metadata.get("place", 0.0)
             met.add(id)
             if not known[id].retired and not is_in_force(known[id], now) and id not in superseded:
-                plan.revived.append(id)
+                revived.append(id)
         elif own[words]:
             own[words] -= 1
         else:
             waiting.append(replace(entry, id=id, author=IMPORT))
     settle()
-    plan.unchanged = len(entries) - len(plan.new)
     held = (id for id, atom in known.items() if is_imported(id) and not atom.retired and is_in_force(atom, now))
-    plan.ended = [id for id in held if id not in met]
-    return plan
+    return _Plan(new, [id for id in held if id not in met], revived, len(entries) - len(new))
 
 
 def _said(memory: ChunkMemory | KeywordMemory) -> tuple[str, ...]:
     """The same for two memories that say the same."""
-    return (memory.text, memory.hash) if isinstance(memory, ChunkMemory) else write_row(memory).content
+    return (memory.text, memory.hash) if isinstance(memory, ChunkMemory) else write_row(memory)[1:]
 
 
 def _take_in_summary(memory: Memory, scope: Scope, summary: TextBlock | None, record: ImportRecord) -> list[str] | None:
@@ -392,8 +366,6 @@ def _take_in_state_document(memory: Memory, scope: Scope, content: DiscussionCon
     is_known = digest(text) == record.state_digest or (not record.state_digest and text.strip() in known)
     if not text.strip() or is_known or text.strip() == document.read().strip():
         return False
-    if not known and content.state_backup.strip():
-        document.write(content.state_backup, again=False)
     held = [fact for fact in current_facts(memory, scope) if is_imported(fact.id)]
     return document.write(text, held=held, again=bool(known))
 
@@ -475,8 +447,16 @@ def _settled(kept: Mapping[str, Any] | None, hash: str, messages: Sequence[LogMe
 
 def _find(messages: Sequence[LogMessage], hashes: Sequence[str], continue_at: int | str | None, name: str) -> int:
     """How many messages are covered by what was imported."""
+    if continue_at in ("start", "end"):
+        return 0 if continue_at == "start" else len(messages)
     if continue_at is not None:
-        return _parse_continue_at(continue_at, len(messages))
+        number = int(continue_at) if _NUMBER.fullmatch(str(continue_at)) else 0
+        if not 1 <= number <= len(messages) + 1:
+            last = len(messages) + 1
+            raise InputError(
+                f"continue_at is {show(continue_at)}: give the number of a message, from 1 to {last}, 'start' or 'end'"
+            )
+        return number - 1
     places = _places(messages, hashes[-1])
     # An earlier memory that ends on a message which is there once: the last one ends behind it.
     earlier = (_places(messages, hash) for hash in reversed(hashes[:-1]) if hash != hashes[-1])
@@ -498,14 +478,3 @@ def _find(messages: Sequence[LogMessage], hashes: Sequence[str], continue_at: in
 
 def _places(messages: Sequence[LogMessage], hash: str) -> list[int]:
     return [place for place, message in enumerate(messages, 1) if hash and message.hash == hash]
-
-
-def _parse_continue_at(value: int | str, count: int) -> int:
-    if value in ("start", "end"):
-        return 0 if value == "start" else count
-    number = int(value) if isinstance(value, int) or (isinstance(value, str) and _NUMBER.fullmatch(value)) else 0
-    if isinstance(value, bool) or not 1 <= number <= count + 1:
-        raise InputError(
-            f"continue_at is {show(value)}: give the number of a message, from 1 to {count + 1}, 'start' or 'end'"
-        )
-    return number - 1

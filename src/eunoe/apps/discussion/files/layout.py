@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import pbkdf2_hmac, sha256
 from pathlib import Path
@@ -21,15 +21,13 @@ if TYPE_CHECKING:
 Layout = Literal["folders", "flat"]
 """`folders`: `[USER/]ID/memories.json` and so on. `flat`: `[USER/]ID_memories.jsonl` and so on."""
 LAYOUTS: Final[tuple[Layout, ...]] = ("folders", "flat")
-Part = Literal["memories", "summary", "database", "state_document", "backup", "condensation", "written"]
+Part = Literal["memories", "summary", "database", "state_document", "written"]
 
 _NAMES: Final[Mapping[str, Part]] = {
     "memories.json": "memories",
     "chat_summary.json": "summary",
     "vector_memory.db": "database",
     "state_document.md": "state_document",
-    "state_document.md.bak": "backup",
-    "condensation_tracker.json": "condensation",
     ".eunoe.json": "written",
 }
 _SUFFIXES: Final[Mapping[str, Part]] = {
@@ -37,14 +35,13 @@ _SUFFIXES: Final[Mapping[str, Part]] = {
     "_summary.jsonl": "summary",
     "_vector_memory.db": "database",
     "_state_document.md": "state_document",
-    "_state_document.md.bak": "backup",
-    "_condensation_tracker.json": "condensation",
     "_eunoe.json": "written",
     "_memories.json": "memories",
     "_chat_summary.json": "summary",
 }
 """Of flat files. The last two are older names, which are read and not written."""
-_COMPANIONS: Final = ("-wal", "-shm", "-journal")
+_PASSED_OVER: Final = ("-wal", "-shm", "-journal", "state_document.md.bak", "condensation_tracker.json")
+"""Files that say nothing that is not known, or not kept."""
 _USER_FOLDER: Final = re.compile(r"[0-9a-f]{16}")
 _ITERATIONS: Final = 100_000
 """As the application that writes encrypted files has it."""
@@ -129,7 +126,7 @@ def _in_folder(folder: Path, user: str) -> Iterator[DiscussionFiles]:
     for each in _folders(folder):
         files = [file for file in sorted(each.iterdir()) if file.is_file()]
         if parts := {_NAMES[file.name]: file for file in files if file.name in _NAMES}:
-            others = (file for file in files if file.name not in _NAMES and not file.name.endswith(_COMPANIONS))
+            others = (file for file in files if file.name not in _NAMES and not file.name.endswith(_PASSED_OVER))
             yield DiscussionFiles(each.name, user, parts, tuple(others))
 
 
@@ -266,33 +263,30 @@ def parse_blocks(content: bytes, path: Path) -> tuple[list[TextBlock], list[str]
         if not isinstance(array, list):
             raise InputError(f"{path} is damaged: it holds no list of memories")
         values = [(f"entry {number}", value) for number, value in enumerate(array, 1)]
-    blocks = [_parse_block(value, f"{path}, {place},") for place, value in values]
-    return blocks, [f"{path} has entries {fault}" for fault in _faults([value for _, value in values], blocks)]
+    blocks, notes = [], dict[str, None]()
+    for name, value in values:
+        place, hash = f"{path}, {name},", value.get("hash", "") if isinstance(value, dict) else ""
+        if not isinstance(value, dict) or not isinstance(value.get("text_block"), str):
+            raise InputError(f"{place} is damaged: it has no text_block")
+        if not isinstance(hash, str):
+            raise InputError(f"{place} is damaged: its hash is no text")
+        words = check_text(value["text_block"], f"{place} text_block")
+        blocks.append(TextBlock(words, check_text(hash, f"{place} hash")))
+        faults = {
+            "without a hash": "hash" not in value,
+            "with more than text_block and hash: the rest is left out": bool(value.keys() - {"text_block", "hash"}),
+            "without words: they are left out": not words.strip(),
+        }
+        notes |= {f"{path} has entries {fault}": None for fault, is_there in faults.items() if is_there}
+    return blocks, list(notes)
 
 
-def _parse_block(value: Any, place: str) -> TextBlock:
-    if not isinstance(value, dict) or not isinstance(value.get("text_block"), str):
-        raise InputError(f"{place} is damaged: it has no text_block")
-    if not isinstance(hash := value.get("hash", ""), str):
-        raise InputError(f"{place} is damaged: its hash is no text")
-    return TextBlock(check_text(value["text_block"], f"{place} text_block"), check_text(hash, f"{place} hash"))
-
-
-def _faults(values: Sequence[Mapping[str, Any]], blocks: Sequence[TextBlock]) -> Iterator[str]:
-    if any("hash" not in value for value in values):
-        yield "without a hash"
-    if any(value.keys() - {"text_block", "hash"} for value in values):
-        yield "with more than text_block and hash: the rest is left out"
-    if any(not block.text.strip() for block in blocks):
-        yield "without words: they are left out"
-
-
-def format_blocks(blocks: Iterable[TextBlock], layout: Layout, is_ascii: bool) -> bytes:
+def format_blocks(blocks: Iterable[TextBlock], layout: Layout) -> bytes:
     """Entries as the application writes them: as a JSON array, or in the flat layout one a line."""
     values = [{"text_block": block.text, "hash": block.hash} for block in blocks]
     if layout == "folders":
-        return json.dumps(values, indent=4, ensure_ascii=is_ascii).encode()
-    return "".join(f"{json.dumps(value, ensure_ascii=is_ascii)}\n" for value in values).encode()
+        return json.dumps(values, indent=4).encode()
+    return "".join(f"{json.dumps(value)}\n" for value in values).encode()
 
 
 def digest(content: str | bytes) -> str:

@@ -130,20 +130,12 @@ class _Checker:
         agent = parse_agent_name(f"{fields.get('id')}Output")
         if agent and agent.number != number and agent.number <= len(workflow.nodes):
             yield f"its id {show(fields['id'])} is what node {agent.number} is called by its place: give it another id"
-        yield from self._model_problems(workflow, type, fields)
+        names = [_fill_in(fields.get(key), workflow) if key in type.keys else "" for key in ("endpointName", "preset")]
+        if None not in names:
+            yield from self._environment.models.problems(names[0] or "", names[1] or "", type.needs_model)
         for key in (*type.required, *type.keys):
             for text in _texts(fields.get(key)):
                 yield from (f"{key}: {each}" for each in _text_problems(text, workflow, number, inputs))
-
-    def _model_problems(self, workflow: Workflow, type: NodeType, fields: Mapping[str, Any]) -> Iterator[str]:
-        names = [_fill_in(fields.get(key), workflow) if key in type.keys else "" for key in ("endpointName", "preset")]
-        endpoint, preset = names
-        if endpoint is None or preset is None:
-            return
-        yield from self._environment.models.problems(endpoint, preset)
-        yield from self._environment.models.spec_problems(endpoint, preset)
-        if type.needs_model and not endpoint and not self._environment.models.has_default(preset):
-            yield "there is no language model for it: it names no endpointName, and EUNOE_LLM is not set"
 
     def _check_call(self, chain: tuple[Workflow, ...], place: str, name: str, folder: str, inputs: int | None) -> None:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -88,35 +88,34 @@ class ModelMap:
             presets={name: Preset.of(each, f"{title}: preset {show(name)}") for name, each in presets.items()},
         )
 
-    def problems(self, endpoint: str, preset: str) -> list[str]:
-        """What is not mapped."""
-        problems = []
+    def problems(self, endpoint: str, preset: str, needs_model: bool = False) -> list[str]:
+        """What is not mapped, or mapped to something that can be no model."""
+        how, chosen, problems = "name it in the file of models (--models), or give", self._preset(preset), []
         if endpoint and self._spec(endpoint) is None:
-            problems.append(f"the endpoint {show(endpoint)} is not mapped to a model: {_how(endpoint, 'endpoint')}")
-        if preset and self._preset(preset) is None:
-            problems.append(f"the preset {show(preset)} is not mapped: {_how(preset, 'preset')}")
-        return problems
-
-    def spec_problems(self, endpoint: str, preset: str) -> Iterator[str]:
-        """What is mapped to something that can be no model."""
-        chosen = self._preset(preset)
+            given = f"{how} --endpoint '{endpoint}=SPEC' or --model SPEC for all"
+            problems.append(f"the endpoint {show(endpoint)} is not mapped to a model: {given}")
+        if preset and chosen is None:
+            given = f"{how} --preset '{preset}={{}}' or --model SPEC for all"
+            problems.append(f"the preset {show(preset)} is not mapped: {given}")
         for spec in (self._spec(endpoint) if endpoint else "", chosen.model if chosen else ""):
             try:
                 check_model_spec(spec if isinstance(spec, str) else "")
             except LlmError as error:
-                yield str(error)
-
-    def has_default(self, preset: str = "") -> bool:
-        """Whether a node that names no endpoint has a model."""
-        chosen = self._preset(preset)
-        return self.default is not None or ANY in self.endpoints or bool(chosen and chosen.model)
+                problems.append(str(error))
+        has_default = self.default is not None or ANY in self.endpoints or bool(chosen and chosen.model)
+        if needs_model and not endpoint and not has_default:
+            problems.append("there is no language model for it: it names no endpointName, and EUNOE_LLM is not set")
+        return problems
 
     def find(self, endpoint: str = "", preset: str = "") -> Llm | None:
         """The model of an endpoint, asked as a preset says; None if no endpoint is named and there is no default."""
         for problem in self.problems(endpoint, preset):
             raise WorkflowError(problem)
         chosen = self._preset(preset) or Preset()
-        llm = self._load(chosen.model, f"preset {show(preset)}") if chosen.model else self._endpoint(endpoint)
+        spec, title = self._spec(endpoint), f"endpoint {show(endpoint)}"
+        if chosen.model:
+            spec, title = chosen.model, f"preset {show(preset)}"
+        llm = self.default if spec is None else self._load(spec, title)
         return _PresetLlm(llm, chosen) if llm and chosen != Preset() else llm
 
     def _spec(self, endpoint: str) -> Any:
@@ -124,12 +123,6 @@ class ModelMap:
 
     def _preset(self, name: str) -> Preset | None:
         return self.presets.get(name, self.presets.get(ANY)) if name else None
-
-    def _endpoint(self, name: str) -> Llm | None:
-        spec = self._spec(name)
-        if spec is None:
-            return self.default
-        return self._load(spec, f"endpoint {show(name)}")
 
     def _load(self, spec: Any, title: str) -> Llm:
         key = spec if isinstance(spec, str) else str(id(spec))
@@ -163,11 +156,6 @@ def _spec(value: Any, title: str) -> Any:
     if not isinstance(value, str) or not value.strip():
         raise InputError(f"{title} must be a text such as openai:MODEL@http://host:port/v1, not {show(value)}")
     return value
-
-
-def _how(name: str, section: str) -> str:
-    example = "SPEC" if section == "endpoint" else "{}"
-    return f"name it in the file of models (--models), or give --{section} '{name}={example}' or --model SPEC for all"
 
 
 _SUFFIX: Final = ".json"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
-from eunoe.apps.discussion.authors import Author, Prompts, check_answer, fence
+from eunoe.apps.discussion.authors import Prompts, check_answer, fence
 from eunoe.apps.discussion.keywords import EQUAL_WEIGHTS, KeywordQuery, SearchMode
 from eunoe.apps.discussion.retrievers import NO_ID, NO_MATCH, NO_MEMORIES, NO_SUMMARY, DiscussionReader
 from eunoe.apps.discussion.summary import LEASE, PROMPTS, current_summary, update_summary, write_summary
@@ -291,7 +291,10 @@ def quality_memory(call: NodeCall) -> str:
 @node("chatSummarySummarizer", keys=[*MODEL_KEYS, "minMemoriesPerSummary", "loopIfMemoriesExceed"], takes_in=True)
 def chat_summary_summarizer(call: NodeCall) -> str:
     """Fold new chunk memories into the rolling summary, and give it."""
-    author, memory, scope = _find_author(call, PROMPTS), call.run.memory, call.run.scope
+    llm, memory, scope, author = call.find_model(), call.run.memory, call.run.scope, None
+    if llm:
+        system, prompt = call.node.get("systemPrompt") or PROMPTS.system, call.node.get("prompt") or PROMPTS.prompt
+        author = _NodeAuthor(call, llm.name, PROMPTS._replace(system=system, prompt=prompt))
     own = call.run.environment.settings.summary
     settings = replace(
         own,
@@ -348,12 +351,3 @@ class _NodeAuthor:
         missing = [values[name] for name in material if name not in f"{system}{prompt}"]
         text = "\n\n".join([self.call.render_text(prompt, values), *missing])
         return check_answer(self.call.ask(text, self.call.render_text(system, values)), self.name)
-
-
-def _find_author(call: NodeCall, defaults: Prompts) -> Author | None:
-    """Who writes for a node; None if it has no language model."""
-    llm = call.find_model()
-    if llm is None:
-        return None
-    system, prompt = call.node.get("systemPrompt") or defaults.system, call.node.get("prompt") or defaults.prompt
-    return _NodeAuthor(call, llm.name, defaults._replace(system=system, prompt=prompt))

@@ -78,7 +78,15 @@ def run_workflow(
     """
     tag, cleaned = take_tag(read_messages(messages))
     run = Run(workflow, environment or Environment(), memory, cleaned, user, chain=(workflow,), respond=respond)
-    run.open_discussion(discussion_id or tag)
+    if id := discussion_id or tag:
+        try:
+            scope = discussion_scope(id, user)
+        except InputError as error:
+            run.warn(f"{error}; the workflow runs without persistence")
+        else:
+            if memory is None:
+                raise WorkflowError(f"the discussion {show(id)} needs a memory: pass memory=")
+            run.discussion_id, run.intake = id, Intake(DiscussionLog(memory, scope), cleaned)
     try:
         return run.result(run.with_inputs(inputs).execute())
     except NodeFailure as error:
@@ -147,19 +155,6 @@ class Run:
     def scope(self) -> Scope | None:
         """The scope of the discussion; None if nothing is kept."""
         return discussion_scope(self.discussion_id, self.user) if self.discussion_id else None
-
-    def open_discussion(self, id: str) -> None:
-        """Turn persistence on, if the id is one."""
-        if not id:
-            return
-        try:
-            scope = discussion_scope(id, self.user)
-        except InputError as error:
-            self.warn(f"{error}; the workflow runs without persistence")
-            return
-        if self.memory is None:
-            raise WorkflowError(f"the discussion {show(id)} needs a memory: pass memory=")
-        self.discussion_id, self.intake = id, Intake(DiscussionLog(self.memory, scope), self.messages)
 
     def time_context(self) -> str:
         """When the discussion began and when something was last said in it before this run."""

@@ -1,5 +1,5 @@
 // A dry run: what would be learned from a text. Nothing is kept.
-import { post } from "../api.js";
+import { get, post } from "../api.js";
 import { h, replace, visible } from "../dom.js";
 import { plural, seconds } from "../format.js";
 import { badges, howSure, memoryText } from "../parts/memory.js";
@@ -50,14 +50,14 @@ async function run(text, scope, result, signal) {
   try {
     const start = performance.now();
     const {
-      memories,
+      items: memories,
       doubtful = [],
       passed_over: passedOver = [],
       corrected = {},
       notes = [],
     } = await waiting(
       result,
-      post("/v1/extract", { ...(scope ? { scope } : {}), messages }, { signal }),
+      post("/v1/extract", { scope: scope || (await ownScope()), messages }, { signal }),
       "A language model reads it.",
     );
     replace(
@@ -81,6 +81,12 @@ async function run(text, scope, result, signal) {
     if (problem.name !== "AbortError") replace(result, errorBox(problem));
   }
   return undefined;
+}
+
+/** Whose memory it is tried out for, if nobody's is named. */
+async function ownScope() {
+  const { scopes } = await get("/session");
+  return scopes[0] ?? "session=preview";
 }
 
 function passedRow(message) {
