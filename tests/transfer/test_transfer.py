@@ -227,7 +227,6 @@ def test_exports_to_one_name_do_not_meet(tmp_path):
         "all.jsonl",
         "all.jsonl.part",
         "one.db",
-        "one.db.index",
     ]
 
 
