@@ -433,12 +433,17 @@ class SqlWriting(SqlReading, Writing):
             return
         number = table.values.index("stream") if is_own else 0
         sql = f"SELECT checksum FROM {table.name} WHERE {' AND '.join(f'{name} = ?' for name in table.primary_key)}"
+        written: dict[tuple[Any, ...], Any] = {}
         for row in rows:
-            known = self.connection.execute(sql, table.primary_key_of(row)).fetchone()
+            key = table.primary_key_of(row)
+            if key not in written:
+                found = self.connection.execute(sql, key).fetchone()
+                written[key] = found[0] if found else None
             if is_own:
-                self._count(row[number], known is None, row[-1] - (_as_number(known[0]) if known else 0))
-            elif known is None:
+                self._count(row[number], written[key] is None, row[-1] - _as_number(written[key]))
+            elif written[key] is None:
                 self._count_table(table, 1)
+            written[key] = row[-1]
 
     def _count_table(self, table: Table[Any], rows: int) -> None:
         known = self.connection.execute("SELECT rows FROM counters WHERE name = ?", (table.name,)).fetchone()
@@ -592,7 +597,8 @@ class SqlWriting(SqlReading, Writing):
         numbers, table = of_records(list(added)), TABLES[AccessCount]
         before = {count.seq: count for count in self._read(table, [numbers], skip=True)}
         sums = []
-        for (seq,) in self._find("SELECT seq FROM items", [numbers]):
+        there = {seq for (seq,) in self._find("SELECT seq FROM items", [numbers])}
+        for seq in sorted(there & added.keys()):  # a damaged index may lead to others
             old, new = before.get(seq), added[seq]
             sums.append(new if old is None else AccessCount(seq, old.times + new.times, max(old.last, new.last)))
         self.save(sums)
