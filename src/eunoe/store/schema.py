@@ -318,7 +318,7 @@ ITEMS: Final = Table(
         # With what else is asked for in it, a search for the latest reads no row that it does not want.
         Index("items_stream_recorded", "place, stream, recorded, seq, kind, in_review", "kind <> 'message'"),
         # Of all streams:
-        Index("items_pending", "seq", "pending = 1"),
+        Index("items_pending", "place, seq", "pending = 1"),
         Index("items_recorded", "recorded, seq, stream, kind, in_review", "kind <> 'message'"),
     ),
 )

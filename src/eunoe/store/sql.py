@@ -126,8 +126,8 @@ _PAGE: Final = 2000
 _MAX_WITHIN: Final = 1000
 """Scopes whose streams are kept at hand."""
 _ORDERS: Final = {
-    "seq": "i.seq",
-    "newest": "i.seq DESC",
+    "seq": "i.place, i.seq",
+    "newest": "i.place DESC, i.seq DESC",
     "latest": "i.recorded DESC, i.seq DESC",
     "position": "i.position DESC NULLS LAST, i.seq DESC",
 }

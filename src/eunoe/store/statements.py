@@ -30,8 +30,6 @@ _CONDITIONS: Final = {
     "identities": "i.identity IN ({})",
     "superseded_by": "i.superseded_by <> '' AND i.superseded_by IN ({})",
     "topics": "i.topic IN ({})",
-    "after": "i.seq > ?",
-    "until": "i.seq <= ?",
     "session": "i.position IS NOT NULL AND i.session = ?",
     "open": "i.retired IS NULL",
     "archived": "i.retired IS NOT NULL AND i.superseded_by = ''",
@@ -100,6 +98,11 @@ def item_conditions(query: ItemQuery, has_part: str) -> list[Condition]:
         conditions.append(of_streams(query.streams, "i."))
     if query.seqs is not None:
         conditions.append(of_records(query.seqs, "i."))
+    for sign, number in ((">", query.after), ("<=", query.until)):
+        if number is not None and query.stream is not None:
+            conditions.append((f"i.seq {sign} ?", (number,)))
+        elif number is not None:  # in the order of the key, which is the same
+            conditions.append((f"(i.place, i.seq) {sign} (?, ?)", (number >> STREAM_BITS + SEQ_BITS, number)))
     for name, sql in _CONDITIONS.items():
         value = getattr(query, name)
         if name == "open" and query.known_at is not None:
