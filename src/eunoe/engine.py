@@ -235,7 +235,7 @@ class Engine:
 
         def append(store: Writing) -> tuple[builtins.list[Receipt], Sequence[Record], Formation]:
             stream = store.create_stream(scope)
-            comparison = log.compare_with_log(store, stream, kept)
+            comparison = log.compare_with_log(log.read_log(store, stream, kept), kept)
             receipts, records = log.append_messages(store, stream, kept, comparison, vectors, utc_now())
             return receipts, records, note_messages(store, stream, records, utc_now())
 
