@@ -20,10 +20,13 @@ class NoRepositoryError(InputError):
     """There is no git, or the folder is in no repository."""
 
 
-def ask_git(folder: str | os.PathLike[str], *arguments: str, seconds: float = 60.0, **variables: str) -> str:
-    """Return what git says. Raise InputError if it fails; a disk that hangs must not hang us."""
+def ask_git(folder: str | os.PathLike[str], *arguments: str, seconds: float = 60.0, index: str = "") -> str:
+    """Return what git says, with an index of its own if one is named.
+
+    Raise InputError if it fails; a disk that hangs must not hang us.
+    """
     environment = {name: value for name, value in os.environ.items() if name not in OTHER_REPOSITORY}
-    environment |= {"LC_ALL": "C", **variables}
+    environment |= {"LC_ALL": "C"} | ({"GIT_INDEX_FILE": index} if index else {})
     try:
         done = subprocess.run(
             [*_GIT, *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True,

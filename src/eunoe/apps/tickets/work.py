@@ -54,9 +54,9 @@ class GitFolder:
             place = os.path.join(folder, "index")
             if self._index.exists():
                 shutil.copyfile(self._index, place)  # it knows which files were not written since, so none is read
-            ask_git(self.root, "read-tree", "--reset", commit or _EMPTY_TREE, GIT_INDEX_FILE=place)
-            new = self._names("ls-files", "-z", "--others", "--exclude-standard", GIT_INDEX_FILE=place)
-            known = self._names("diff", "--name-only", "--ignore-submodules=none", *_DIFF, GIT_INDEX_FILE=place)
+            ask_git(self.root, "read-tree", "--reset", commit or _EMPTY_TREE, index=place)
+            new = self._names("ls-files", "-z", "--others", "--exclude-standard", index=place)
+            known = self._names("diff", "--name-only", "--ignore-submodules=none", *_DIFF, index=place)
         return {name for name in new if not _is_by_product(name)}.union(known)
 
     def differing_between(self, one: str, other: str) -> list[str]:
@@ -97,8 +97,8 @@ class GitFolder:
         entries = (line.partition(" ") for line in listed)
         return [replace_surrogates(rest) for commit, _, rest in entries if commit in commits]
 
-    def _names(self, *arguments: str, **variables: str) -> list[str]:
-        return [name for name in ask_git(self.root, *arguments, **variables).split("\0") if name]
+    def _names(self, *arguments: str, index: str = "") -> list[str]:
+        return [name for name in ask_git(self.root, *arguments, index=index).split("\0") if name]
 
 
 _STORE_ENDS: Final = ("-journal", "-wal", "-shm")

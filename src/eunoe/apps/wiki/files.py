@@ -171,7 +171,6 @@ def _is_git(name: str) -> bool:
 _SECONDS: Final = 20
 """Git answers such questions at once; a disk that hangs must not hang an agent."""
 _CREDENTIALS: Final = re.compile(r"(?<=://)[^/@]*@")
-_DRIVE: Final = re.compile(r"[A-Za-z]:/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +216,7 @@ def open_checkout(folder: str | Path | None, branch: str | None = None, commit: 
     branch, commit = branch or "", commit or ""
     if folder is None:
         return Checkout(None, branch, commit)
-    start = Path(folder) if _DRIVE.match(str(folder).replace("\\", "/")) else Path(os.path.abspath(folder))
+    start = Path(os.path.abspath(folder))
     lines = _ask_git(start, "rev-parse", "--show-toplevel") if start.is_dir() else []
     if not lines:
         return Checkout(start, branch, commit)
@@ -253,30 +252,20 @@ def _spelled_like(root: Path, start: Path) -> Path:
 
 
 def _relative_path(path: str, root: Path, folder: Path) -> str:
-    if not path.startswith("/") and not _DRIVE.match(path):
-        path = _absolute_path(path, root, folder)
+    if not path.startswith("/"):  # it begins where the agent works, or at the root if the file is there
+        base = root if os.path.exists(root / path) and not os.path.exists(folder / path) else folder
+        path = plain_path((PurePosixPath(base.as_posix()) / path).as_posix())
     return _resolved_below(path, root) or _below(path, root.as_posix()) or path
-
-
-def _absolute_path(path: str, root: Path, folder: Path) -> str:
-    """A relative path begins where the agent works, or at the root if the file is there."""
-    base = root if os.path.exists(root / path) and not os.path.exists(folder / path) else folder
-    return plain_path((PurePosixPath(base.as_posix()) / path).as_posix())
 
 
 def _below(path: str, root: str) -> str | None:
     path, root = normpath(path), plain_path(root)
-    if _DRIVE.match(root):
-        is_inside = f"{path}/".lower().startswith(f"{root.rstrip('/')}/".lower())
-    else:
-        is_inside = f"{path}/".startswith(f"{root.rstrip('/')}/")
+    is_inside = f"{path}/".startswith(f"{root.rstrip('/')}/")
     return (path[len(root) :].strip("/") or ".") if is_inside else None
 
 
 def _resolved_below(path: str, root: Path) -> str | None:
     """The same after symlinks: in the path, in the root, or in both."""
-    if not Path(path).is_absolute():
-        return None
     try:
         return _below(Path(path).resolve().as_posix(), root.resolve().as_posix())
     except (OSError, RuntimeError, ValueError):
