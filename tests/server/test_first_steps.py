@@ -66,7 +66,7 @@ def test_who_may_not_forget_cannot_import_that_something_was_forgotten(server: L
 
 @pytest.mark.parametrize("named", [False, True])
 def test_a_start_says_which_store_it_is_and_shows_the_token_to_who_asks(tmp_path: Path, named: bool) -> None:
-    """The store is that of the project memory where only the environment names one; what is no terminal gets no token."""
+    """The store is the project memory's where only the environment names one; what is no terminal gets no token."""
     own, other = tmp_path / "own.db", tmp_path / "projects" / "eunoe.db"
     command = [sys.executable, "-m", "eunoe", "serve", "--port", "0", "--embedder", "none"]
     command += ["--store", str(own), "--print-link"] if named else []
