@@ -193,7 +193,10 @@ class EunoeStore(BaseStore):
         else:  # a blank query asks for the newest
             how: Any = {"kinds": _KINDS, "where": where, "limit": limit, "newest": True, "exact": True}
             results = [_result(item) for scope in scopes for item in self.memory.list(scope, **how).items]
-        results.sort(key=_moment if is_temporal else lambda result: result.score, reverse=True)
+        if is_temporal:
+            results.sort(key=lambda each: each.timestamp.timestamp() if each.timestamp else 0.0, reverse=True)
+        else:
+            results.sort(key=lambda each: each.score, reverse=True)
         best = [result for result in results if result.score >= (score_threshold or 0.0)][:limit]
         if max_tokens is None:
             return best
@@ -536,10 +539,6 @@ def _result(item: Item, score: float = 1.0) -> MemorySearchResult:
 
 def _words(text: str) -> str:
     return " ".join(text.split()).rstrip(".")
-
-
-def _moment(result: MemorySearchResult) -> float:
-    return result.timestamp.timestamp() if result.timestamp else 0.0
 
 
 def _stored_id(receipt: Receipt) -> str:

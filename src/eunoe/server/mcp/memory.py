@@ -261,7 +261,7 @@ def _forget(call: ToolCall) -> Answer:
         person = call.text("person").strip()
         items = list(_items_of(call, person))
         return _preview(call, items, {"person": person, "digest": _digest(items)})
-    from eunoe.memory.word_matches import find_words  # loads the engine
+    from eunoe.memory.pages import find_words  # loads the engine
 
     found, alike = find_words(call.memory, call.scope, call.text("words"), exact=call.is_exact)
     if not found and alike:
