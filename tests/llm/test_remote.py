@@ -262,7 +262,7 @@ class TestPrice:
         assert call_cost(None, "openai", "gpt-4o-mini", 1_000_000, 0) == 0
 
 
-ASKED_TEST_FAILURES = Prompt("List facts.", "Anna plays the cello.", SCHEMA, "facts", 1000, "extraction")
+ROOMY = Prompt("List facts.", "Anna plays the cello.", SCHEMA, "facts", 1000, "extraction")
 FACTS = {"facts": ["cello"]}
 PRICE = "1000000/2000000"
 
@@ -310,7 +310,7 @@ def limits(endpoint: ModelServer, field: str = "max_tokens") -> list[int]:
 
 class TestEndings:
     @pytest.mark.parametrize("content", ['{"facts": ["cello"]}', '{"facts": ["cel', "", None])
-    @pytest.mark.parametrize("prompt", [PLAIN, ASKED_TEST_FAILURES], ids=["plain", "structured"])
+    @pytest.mark.parametrize("prompt", [PLAIN, ROOMY], ids=["plain", "structured"])
     def test_an_answer_that_used_up_its_tokens_is_none(
         self, content: str | None, prompt: Prompt, endpoint: ModelServer
     ) -> None:
@@ -341,7 +341,7 @@ class TestEndings:
     def test_a_filter_before_the_model_declines_at_once(self, message: str, endpoint: ModelServer) -> None:
         endpoint.script = [says(400, {"error": {"message": message}})]
         with pytest.raises(DeclinedError):
-            OpenAILlm("m", base_url=endpoint.url).ask(ASKED_TEST_FAILURES)
+            OpenAILlm("m", base_url=endpoint.url).ask(ROOMY)
         assert len(endpoint.requests) == 1
 
     @pytest.mark.parametrize(("status", "body"), CONTEXT_REFUSALS, ids=lambda part: str(part)[:60])
@@ -351,13 +351,13 @@ class TestEndings:
     ) -> None:
         endpoint.script = [says(status, body)] * 8
         with pytest.raises(PromptTooLongError):
-            kind("m", base_url=endpoint.url).ask(ASKED_TEST_FAILURES)
+            kind("m", base_url=endpoint.url).ask(ROOMY)
 
     def test_words_of_the_prompt_in_a_refusal_prove_nothing(self, endpoint: ModelServer) -> None:
         echo = {"detail": [{"loc": ["body"], "input": "the context length of flagged content filter max_tokens"}]}
         endpoint.script = [says(422, echo)] * 3
         with pytest.raises(LlmError) as caught:
-            OpenAILlm("m", base_url=endpoint.url).ask(ASKED_TEST_FAILURES)
+            OpenAILlm("m", base_url=endpoint.url).ask(ROOMY)
         assert type(caught.value) is LlmError
 
     @pytest.mark.parametrize(
@@ -372,7 +372,7 @@ class TestEndings:
     def test_anthropic(self, content: Any, ending: str, error: type[AnswerError], endpoint: ModelServer) -> None:
         endpoint.script = [messages(content, ending)]
         with pytest.raises(error) as caught:
-            AnthropicLlm("m", base_url=endpoint.url).ask(ASKED_TEST_FAILURES)
+            AnthropicLlm("m", base_url=endpoint.url).ask(ROOMY)
         assert caught.value.reply
         assert (caught.value.reply.input_tokens, caught.value.reply.output_tokens) == (11, 7)
 
@@ -539,8 +539,8 @@ class TestThinking:
         endpoint.script = [answer]
         slow = Models(f"openai:m@{endpoint.url}").slow
         assert slow
-        assert slow.ask(ASKED_TEST_FAILURES).text == json.dumps(FACTS)
-        slow.ask(ASKED_TEST_FAILURES)
+        assert slow.ask(ROOMY).text == json.dumps(FACTS)
+        slow.ask(ROOMY)
         assert limits(endpoint) == [1000, 10_000, 9000]
 
     @pytest.mark.parametrize("spec", ["openai:m@{url}?effort=low", "{url}?model=m&effort=LOW", "openai:m@{url}"])
@@ -548,7 +548,7 @@ class TestThinking:
         monkeypatch.setenv("EUNOE_LLM_EFFORT", "low" if "effort" not in spec else "high")
         model = load_llm(spec.format(url=endpoint.url))
         assert model
-        model.ask(ASKED_TEST_FAILURES)
+        model.ask(ROOMY)
         assert endpoint.requests[0]["reasoning_effort"] == "low"
         assert limits(endpoint) == [9000]
 
@@ -623,14 +623,14 @@ class TestArguments:
     @pytest.mark.parametrize("arguments", [FACTS, json.dumps(FACTS), json.dumps(json.dumps(FACTS))])
     def test_of_an_openai_tool(self, arguments: Any, endpoint: ModelServer) -> None:
         endpoint.script = [chat(None, "tool_calls", 7, tool_calls=[{"function": {"arguments": arguments}}])]
-        assert ask_structured(OpenAILlm("m", base_url=endpoint.url), ASKED_TEST_FAILURES, dict, attempts=1) == FACTS
+        assert ask_structured(OpenAILlm("m", base_url=endpoint.url), ROOMY, dict, attempts=1) == FACTS
 
     @pytest.mark.parametrize(
         "given", [FACTS, json.dumps(FACTS), json.dumps(json.dumps(FACTS)), {"facts": json.dumps(FACTS["facts"])}]
     )
     def test_of_an_anthropic_tool(self, given: Any, endpoint: ModelServer) -> None:
         endpoint.script = [messages([{"type": "tool_use", "name": "facts", "input": given}], "tool_use")]
-        assert ask_structured(AnthropicLlm("m", base_url=endpoint.url), ASKED_TEST_FAILURES, dict, attempts=1) == FACTS
+        assert ask_structured(AnthropicLlm("m", base_url=endpoint.url), ROOMY, dict, attempts=1) == FACTS
 
     @pytest.mark.parametrize(
         "text",
@@ -642,7 +642,7 @@ class TestArguments:
         ],
     )
     def test_of_a_call_that_was_written_as_words(self, text: str) -> None:
-        assert ask_structured(ScriptedLlm([text]), ASKED_TEST_FAILURES, dict, attempts=1) == FACTS
+        assert ask_structured(ScriptedLlm([text]), ROOMY, dict, attempts=1) == FACTS
 
     @pytest.mark.parametrize("text", ["[1, 2] is a list", "{not json", "plain"])
     def test_words_stay_words(self, text: str) -> None:
