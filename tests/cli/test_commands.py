@@ -469,12 +469,12 @@ class TestForget:
 
     def test_whoever_is_asked_reads_how_far_it_reaches(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[str] = []
-        monkeypatch.setattr("eunoe.cli.write._confirm", asked.append)
+        monkeypatch.setattr("eunoe.cli.write.confirm", asked.append)
         for scope in (["user=anna"], ["user=anna", "--exact"], ["agent=cook"], ["agent=cook/*"]):
             assert cli("forget", *scope, "--everything").code == 1
         whole, *others = asked
-        assert whole == "everything in user=anna and everything within"
-        assert others == ["everything in user=anna", "everything in agent=cook", "everything in agent=cook/*"]
+        assert whole == "Forget everything in user=anna and everything within"
+        assert others == [f"Forget everything in {each}" for each in ("user=anna", "agent=cook", "agent=cook/*")]
 
     def test_everything_and_it_may_return(self, filled_cli: Cli) -> None:
         assert filled_cli("forget", ANNA, "--everything", "--may-return", "--yes", "--json").json["atoms"] == ["tea"]

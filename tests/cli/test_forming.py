@@ -270,7 +270,7 @@ class TestSummaries:
         assert restored["number"] == 3
         assert revised_cli("summaries", "show", OWN).out == first
         assert revised_cli("summaries", "restore", OWN, "9").code == 1
-        assert revised_cli("summaries", "restore", OWN, "9" * 30).code == 2
+        assert revised_cli("summaries", "restore", OWN, "9" * 30).code == 1
 
     def test_writing_over_another_version_is_refused(self, revised_cli: Cli) -> None:
         result = revised_cli("summaries", "write", OWN, "Other words.", "--parent", "1")
