@@ -51,7 +51,7 @@ from eunoe.model.result import (
 )
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Revision, Settings, Stream
-from eunoe.net.telemetry import turn_telemetry_off
+from eunoe.net import turn_telemetry_off
 
 if TYPE_CHECKING:
     from eunoe.embed.contract import Embedder

@@ -1,4 +1,8 @@
-"""Engine: it holds the parts of one memory. The steps of each verb stand here, in order."""
+"""Engine: it holds the parts of one memory. The steps of each verb stand here, in the order of the verbs of `Memory`.
+
+`streams_list` are the steps of `memory.streams.list`. Two verbs have modules of their own in `memory`: `preview` and
+`corrections.add`.
+"""
 
 from __future__ import annotations
 
@@ -241,9 +245,6 @@ class Engine:
             self.background.note(scope, formation)
         return streams.all_receipts(messages, hidden, receipts)
 
-    def _find_ended(self, scope: Scope) -> Sequence[Scope]:
-        return self.store.read([scope], lambda store: find_ended(store, scope))
-
     def remember(
         self,
         scope: Scope,
@@ -294,13 +295,6 @@ class Engine:
     def context(self, request: ContextRequest) -> Context:
         return self.contexts.build(request)
 
-    def _renew_vectors(self) -> None:
-        """Have vectors made again that a search found damaged."""
-        if self.store.lost_vectors:
-            with suppress(StoreError):  # the next recall finds them again
-                renew_vectors(self.store)
-            self.pending.note_model_change()
-
     def look_up(self, request: LookupRequest) -> Hits:
         from eunoe.recall.context import look_up
 
@@ -311,9 +305,6 @@ class Engine:
 
     def get_many(self, scope: Scope, ids: Sequence[str]) -> builtins.list[Item]:
         return find_items(self.store, scope, ids)
-
-    def history(self, scope: Scope, id: str) -> builtins.list[Atom]:
-        return find_history(self.store, scope, id)
 
     def list(self, scope: Scope, query: ItemQuery, choice: Choice, after: str, bounds: Bounds) -> Page[Item]:
         return list_page(self.store, scope, query, choice, after, bounds)
@@ -340,6 +331,9 @@ class Engine:
             return [each.scope for each in written if streams.holds_anything(store, each, tombstones=True)]
 
         return self.store.read((), find)
+
+    def history(self, scope: Scope, id: str) -> builtins.list[Atom]:
+        return find_history(self.store, scope, id)
 
     def update(
         self, scope: Scope, id: str, text: str | None, changes: Mapping[str, Any], source_scopes: Scopes
@@ -374,6 +368,16 @@ class Engine:
         with self._saying_where(scope, ids):
             return log.retract_messages(self.store, scope, ids, retracted)
 
+    def pin(self, scope: Scope, id: str, pinned: bool) -> Receipt:
+        def pin(store: Writing) -> Receipt:
+            stream = store.stream(scope)
+            if stream and pinned:
+                _keep_reviewed(store, stream, [id])
+            return atoms.pin_record(store, stream, id, pinned)
+
+        with self._saying_where(scope, [id]):
+            return self.store.write([scope], pin)
+
     @contextmanager
     def _saying_where(self, scope: Scope, ids: Sequence[str]) -> Iterator[None]:
         """Have the error about what is not in a scope say where within it that is."""
@@ -384,16 +388,6 @@ class Engine:
             if place is None:
                 raise
             raise NotFoundError(f"{error}; {place} has it: name that scope") from error
-
-    def pin(self, scope: Scope, id: str, pinned: bool) -> Receipt:
-        def pin(store: Writing) -> Receipt:
-            stream = store.stream(scope)
-            if stream and pinned:
-                _keep_reviewed(store, stream, [id])
-            return atoms.pin_record(store, stream, id, pinned)
-
-        with self._saying_where(scope, [id]):
-            return self.store.write([scope], pin)
 
     def review(self, scope: Scope, ids: Sequence[str], keep: bool) -> builtins.list[Receipt]:
         from eunoe.form.resolution import review_atoms
@@ -457,11 +451,23 @@ class Engine:
         self._save_counts()
         return is_formed and is_embedded and is_indexed
 
-    def _finish_texts(self, patience: float | None = 0.0) -> bool:
-        """Index the rest of huge texts, unless another thread does; with patience, wait for it that long."""
-        end = monotonic() + patience if patience else inf
-        is_used = "searcher" in vars(self)
-        return not is_used or self.indexes.finish_texts(lambda: not self._is_closing and monotonic() < end, patience)
+    def status(self, bounds: Bounds) -> Status:
+        with suppress(StoreError):  # only counts of access and usage would be missing
+            self._save_counts()
+        names = self.embedder.name, self.models.names
+        status = self.store.read((), lambda store: read_status(store, bounds, *names))
+        if bounds.scopes:  # what follows tells about all others too
+            return status
+        return changed(
+            status,
+            embedder_error=self.embedder.error,
+            embedder_languages=self.embedder.languages,
+            reranker_error=self.reranker.error,
+            cached_streams=self.indexes.streams,
+            cached_bytes=self.indexes.nbytes,
+            unindexed=self.indexes.unfinished,
+            faults=self.contexts.faults.counts(),
+        )
 
     def streams_list(self, keys: Mapping[str, str], bounds: Bounds) -> builtins.list[Stream]:
         return self.store.read((), lambda store: streams.describe_streams(store, keys, bounds))
@@ -482,16 +488,16 @@ class Engine:
     def streams_set_preset(self, name: str, like: str, changes: Mapping[str, Any]) -> Settings:
         return self.store.write((), lambda store: streams.save_preset(store, name, like, changes))
 
+    def streams_apply_retention(self, scope: Scope, policy: Mapping[str, Any], is_dry: bool) -> RetentionReport:
+        from eunoe.form.retention import apply_retention
+
+        return apply_retention(self.store, self.access, scope, policy, is_dry)
+
     def streams_unarchive(self, scope: Scope, id: str) -> Receipt:
         return self.store.write([scope], lambda store: atoms.unarchive(store, store.stream(scope), id))
 
     def streams_set_incognito(self, scope: Scope, on: bool, bounds: Bounds) -> None:
         self.store.write([scope], lambda store: streams.set_incognito(store, scope, on, bounds))
-
-    def streams_apply_retention(self, scope: Scope, policy: Mapping[str, Any], is_dry: bool) -> RetentionReport:
-        from eunoe.form.retention import apply_retention
-
-        return apply_retention(self.store, self.access, scope, policy, is_dry)
 
     def summaries_consolidate(self, scope: Scope, force: bool) -> Revision | None:
         return self.former.consolidator.consolidate(scope, force)
@@ -600,24 +606,6 @@ class Engine:
     def admin_access_counts(self, scope: Scope, ids: Sequence[str]) -> Mapping[str, AccessCount | None]:
         return self.access.counts(scope, ids)
 
-    def status(self, bounds: Bounds) -> Status:
-        with suppress(StoreError):  # only counts of access and usage would be missing
-            self._save_counts()
-        names = self.embedder.name, self.models.names
-        status = self.store.read((), lambda store: read_status(store, bounds, *names))
-        if bounds.scopes:  # what follows tells about all others too
-            return status
-        return changed(
-            status,
-            embedder_error=self.embedder.error,
-            embedder_languages=self.embedder.languages,
-            reranker_error=self.reranker.error,
-            cached_streams=self.indexes.streams,
-            cached_bytes=self.indexes.nbytes,
-            unindexed=self.indexes.unfinished,
-            faults=self.contexts.faults.counts(),
-        )
-
     def close(self) -> None:
         """Finish what runs in the background and close the store. Closing twice is fine."""
         if not self._calls.close():
@@ -635,11 +623,6 @@ class Engine:
         if "searcher" in vars(self):
             self.indexes.keep()
         self.store.close()
-
-    def _save_counts(self) -> None:
-        """Write down what was recalled and spent since the last time; what cannot be written waits for the next."""
-        self.access.save()
-        self.usage.save()
 
     def _work_after_reply(self) -> None:
         """Make missing vectors and write counts down, when it is time to."""
@@ -671,6 +654,27 @@ class Engine:
         finally:
             self.pending.release()
         self._work_after_reply()
+
+    def _finish_texts(self, patience: float | None = 0.0) -> bool:
+        """Index the rest of huge texts, unless another thread does; with patience, wait for it that long."""
+        end = monotonic() + patience if patience else inf
+        is_used = "searcher" in vars(self)
+        return not is_used or self.indexes.finish_texts(lambda: not self._is_closing and monotonic() < end, patience)
+
+    def _save_counts(self) -> None:
+        """Write down what was recalled and spent since the last time; what cannot be written waits for the next."""
+        self.access.save()
+        self.usage.save()
+
+    def _find_ended(self, scope: Scope) -> Sequence[Scope]:
+        return self.store.read([scope], lambda store: find_ended(store, scope))
+
+    def _renew_vectors(self) -> None:
+        """Have vectors made again that a search found damaged."""
+        if self.store.lost_vectors:
+            with suppress(StoreError):  # the next recall finds them again
+                renew_vectors(self.store)
+            self.pending.note_model_change()
 
 
 def _known_receipt(record: Record) -> Receipt:

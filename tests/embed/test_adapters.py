@@ -177,3 +177,22 @@ def load(spec: Any) -> Embedder:
     embedder = load_embedder(spec)
     assert embedder is not None
     return embedder
+
+
+class TestUnitVectors:
+    def test_rows_get_unit_length_and_zero_rows_stay(self) -> None:
+        assert to_unit_vectors([[3, 4], [0, 0]], "it").tolist() == [[pytest.approx(0.6), pytest.approx(0.8)], [0, 0]]
+
+    @pytest.mark.parametrize("size", [1e300, 1e-300])
+    def test_extreme_sizes_are_no_trouble(self, size: float) -> None:
+        assert to_unit_vectors([[size, size]], "it").tolist() == [[pytest.approx(math.sqrt(0.5))] * 2]
+
+    @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+    def test_non_finite_numbers_are_refused(self, bad: float) -> None:
+        with pytest.raises(EmbedderError, match="it gave a vector with NaN or infinity"):
+            to_unit_vectors([[1, 0], [0, bad]], "it")
+
+    @pytest.mark.parametrize("bad", [[1, 2], [[1], [1, 2]], [["x"]], None, [[10**400]], "text"])
+    def test_what_is_not_a_matrix_is_refused(self, bad: Any) -> None:
+        with pytest.raises(EmbedderError, match="it gave"):
+            to_unit_vectors(bad, "it")

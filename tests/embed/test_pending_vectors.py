@@ -93,13 +93,6 @@ class TestAfterTheReply:
             memory.remember(ANNA, slow.awaited)
             assert slow.came.wait(60)
 
-    def test_they_are_made_to_the_last(self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(pending_vectors, "_STEP_TEXTS", 2)
-        with eunoe.open(path, embedder=slow) as memory:
-            slow.awaited = "number 9"
-            memory.remember_many(ANNA, [f"number {number}" for number in range(10)])
-            assert slow.came.wait(60)
-
     def test_a_large_write_waits_for_them(self, path: Path, slow: Slow) -> None:
         slow.held.clear()
         with eunoe.open(path, embedder=slow) as memory:
@@ -202,24 +195,6 @@ class TestAfterTheReply:
             assert memory.flush()
             assert memory.status().unembedded == 0
 
-    def test_a_recall_makes_more_than_is_sure_while_there_is_time(
-        self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        leave_pending(path, "one", "two", "three")
-        monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
-        monkeypatch.setattr(pending_vectors, "_STEP_TEXTS", 1)
-        monkeypatch.setattr(pending_vectors, "_SURE_CHARACTERS", 0)
-        with eunoe.open(path, embedder=slow) as memory:
-            memory.recall(ANNA, "three")
-            assert slow.seen == ["three", "two", "one"]
-
-    def test_words_alone_need_no_vectors(self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
-        with eunoe.open(path, embedder=slow) as memory:
-            memory.remember(ANNA, "Anna plays the cello.")
-            assert memory.recall(ANNA, "cello", recipe="lexical")
-            assert memory.status().unembedded == 1
-
     def test_an_embedder_that_fails_holds_up_nothing(self, path: Path, slow: Slow) -> None:
         slow.broken = True
         with eunoe.open(path, embedder=slow) as memory:
@@ -283,15 +258,6 @@ class TestAfterTheReply:
             pass
         assert pending_count(path) == left
 
-    def test_closing_does_not_take_long(self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
-        leave_pending(path, "one", "two", "three")
-        monkeypatch.setattr(pending_vectors, "_STEP_TEXTS", 1)
-        clock = Clock(monkeypatch)
-        slow.meanwhile = clock.leap
-        with eunoe.open(path, embedder=slow, form=False):
-            pass
-        assert pending_count(path) == 2
-
     def test_flush_makes_up_for_everything(self, path: Path, slow: Slow) -> None:
         leave_pending(path, *(f"number {number}" for number in range(10)))
         with eunoe.open(path, embedder=slow) as memory:
@@ -316,17 +282,6 @@ class TestAfterTheReply:
             assert slow.seen == ["one", "two", "three", "four"]
             assert memory.status().vectors == {"letters": 4}
 
-    def test_making_up_goes_on_where_another_process_was_quicker(
-        self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        leave_pending(path, "one", "two", "three")
-        monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
-        monkeypatch.setattr(pending_vectors, "BATCH_SIZE", 1)
-        slow.meanwhile = lambda: None if slow.seen else make_elsewhere(path, 1)
-        with eunoe.open(path, embedder=slow) as memory:
-            assert memory.admin.reembed() == 2
-            assert memory.status().vectors == {"letters": 3}
-
     def test_flush_ends_where_vectors_cannot_be_kept(
         self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -335,16 +290,6 @@ class TestAfterTheReply:
         with eunoe.open(path, embedder=slow) as memory:
             monkeypatch.setattr(pending_vectors.PendingVectors, "_make", lambda *_: 0)
             assert memory.flush()
-            assert memory.status().unembedded == 2
-
-    def test_flush_stops_between_two_steps(self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
-        leave_pending(path, "one", "two", "three", "four")
-        monkeypatch.setattr(Engine, "_work_after_reply", lambda self: None)
-        monkeypatch.setattr(pending_vectors, "_STEP_TEXTS", 2)
-        clock = Clock(monkeypatch)
-        slow.meanwhile = clock.leap
-        with eunoe.open(path, embedder=slow, form=False) as memory:
-            assert not memory.flush(100)
             assert memory.status().unembedded == 2
 
     def test_a_memory_forgotten_meanwhile_leaves_no_vector(self, path: Path, slow: Slow) -> None:
@@ -422,18 +367,6 @@ class TestAfterTheReply:
                 other.remember("user=ben", slow.awaited)
             clock.leap()
             memory.recall(ANNA, "cello")
-            assert slow.came.wait(60)
-
-    def test_what_a_recall_leaves_is_made_in_the_background(
-        self, path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(pending_vectors, "_MAX_FOR_RECALL", 2)
-        with eunoe.open(path, embedder=slow, form=False) as memory:
-            assert memory.flush()
-            with eunoe.open(path) as other:
-                other.remember_many(ANNA, ["one", "two", "three"])
-            slow.awaited = "three"
-            memory.recall(ANNA, "one")
             assert slow.came.wait(60)
 
     def test_vectors_of_two_lengths_are_not_mixed(

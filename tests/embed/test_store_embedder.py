@@ -4,7 +4,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from tests.support.letters import Letters
 
@@ -159,25 +158,6 @@ def test_what_comes_in_while_reembedding_is_not_left_without_a_vector(path: Path
         assert status.vectors == {"vowels": status.facts}
 
 
-@pytest.mark.usefixtures("no_background")
-def test_the_first_memory_of_a_store_that_comes_in_while_reembedding_gets_its_vector(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    embed_all = StoreEmbedder._embed_all
-    with eunoe.open(path, embedder=Letters()) as memory, eunoe.open(path, embedder=Letters()) as other:
-
-        def embed_all_then_write(*arguments: Any) -> int:
-            made = embed_all(*arguments)
-            other.remember(ANNA, "Anna plays the cello.")
-            return made
-
-        monkeypatch.setattr(StoreEmbedder, "_embed_all", embed_all_then_write)
-        assert memory.admin.reembed(Letters("vowels", "aeiou")) == 0
-        assert memory.status().unembedded == 1
-        assert memory.admin.reembed() == 1
-        assert memory.status().vectors == {"vowels": 1}
-
-
 def test_a_model_that_replaces_a_failing_one_is_used_at_once(path: Path) -> None:
     letters = Letters()
     letters.broken = True
@@ -249,28 +229,6 @@ def test_vectors_of_ones_own(path: Path) -> None:
 def test_a_vector_for_a_store_that_keeps_none_is_refused(path: Path) -> None:
     with eunoe.open(path, embedder="none") as memory, pytest.raises(InputError, match="keeps no vectors"):
         memory.remember(ANNA, "first", vector=[1.0])
-
-
-def test_half_precision_keeps_the_order(path: Path) -> None:
-    generator = np.random.default_rng(7)
-    vectors = generator.normal(size=(500, 10)).astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    with eunoe.open(path, embedder=Letters()) as memory:
-        items = [{"text": f"item {number}", "vector": vector} for number, vector in enumerate(vectors)]
-        memory.remember_many(ANNA, items)
-        for question in vectors[:20]:
-            exact = {f"item {number}" for number in np.argsort(-(vectors @ question))[:10]}
-            hits = memory.recall(ANNA, "x", vector=question, recipe="dense", limit=10)
-            assert len(exact & {hit.text for hit in hits}) >= 9
-
-
-def test_a_langchain_embeddings_object(path: Path) -> None:
-    from langchain_core.embeddings import DeterministicFakeEmbedding
-
-    with eunoe.open(path, embedder=DeterministicFakeEmbedding(size=32)) as memory:
-        memory.remember(ANNA, "Anna plays the cello.")
-        assert memory.recall(ANNA, "Anna plays the cello.", recipe="dense")[0].score > 0
-        assert "DeterministicFakeEmbedding" in memory.status().embedder
 
 
 def test_a_vector_of_another_length_is_refused_from_the_first(path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.embed.samples import ODD_TEXTS, TEXTS, python
+from tests.embed.samples import TEXTS, python
 
 from eunoe.embed import word_vectors
 from eunoe.embed.encoder import Encoder
@@ -40,15 +40,6 @@ class TestStatic:
         monkeypatch.setattr(word_vectors, "_PIECE_CHARACTERS", 100)
         assert len(list(word_vectors._pieces(text))) > 10
         assert np.abs(StaticEmbedder().embed_query(text) - whole).max() < 1e-6
-
-    def test_blank_texts_give_zero_rows(self) -> None:
-        assert not StaticEmbedder().embed(["", " \t\n", " " * 20_000]).any()
-        assert StaticEmbedder().embed([]).shape == (0, 256)
-
-    def test_odd_and_huge_texts_do_not_break_it(self) -> None:
-        rows = StaticEmbedder().embed([*ODD_TEXTS, "lorem ipsum " * 900_000])
-        assert rows.dtype == np.float32
-        assert np.linalg.norm(rows, axis=1) == pytest.approx(1)
 
     def test_says_nothing_imports_nothing_heavy_and_leaves_the_root_logger_alone(self) -> None:
         assert python(QUIET) == "[] False True"

@@ -93,7 +93,7 @@ def test_observe_does_not_wait_for_the_model_and_close_lets_it_finish(path: Path
     def slow(prompt: Prompt) -> Any:
         asked.set()
         deadline = time.monotonic() + 20
-        while background[0].worker.is_open:
+        while background[0].work.is_open:
             assert time.monotonic() < deadline
             time.sleep(0.005)
         return {"memories": []}

@@ -77,7 +77,7 @@ class TestQuiet:
             memory.observe(FIRST, SAID[:3])
             running = memory._engine.background
             assert running
-            assert (FIRST, "idle") not in running.worker.due
+            assert (FIRST, "idle") not in running.work.due
         assert due(path) == 3
 
     def test_each_message_puts_it_off(self, path: Path) -> None:
@@ -85,9 +85,9 @@ class TestQuiet:
             memory.observe(FIRST, SAID[:4])
             running = memory._engine.background
             assert running
-            first = running.worker.due[FIRST, "idle"]
+            first = running.work.due[FIRST, "idle"]
             memory.observe(FIRST, SAID[4:5])
-            assert running.worker.due[FIRST, "idle"] > first
+            assert running.work.due[FIRST, "idle"] > first
             assert [thread.name for thread in threading.enumerate()].count("eunoe-form") == 1
         assert "eunoe-form" not in [thread.name for thread in threading.enumerate()]
 
@@ -110,14 +110,14 @@ class TestQuiet:
             running.add(FIRST, "idle")
             assert memory.flush(20)
             assert memory.status().due_messages == 7
-            assert (FIRST, "idle") in running.worker.due
+            assert (FIRST, "idle") in running.work.due
 
     def test_zero_switches_it_off(self, path: Path) -> None:
         with opened(path, idle=0) as memory:
             memory.observe(FIRST, SAID)
             running = memory._engine.background
             assert running
-            assert (FIRST, "idle") not in running.worker.due
+            assert (FIRST, "idle") not in running.work.due
 
 
 class TestNext:

@@ -195,16 +195,6 @@ def test_edits_of_one_file_at_once_are_all_kept(tmp_path: Path) -> None:
         assert tools[1].files.all()[path].text == "same\n" * 4 + " ".join(words).upper() + "\n"
 
 
-def test_an_edit_and_a_move_at_once_are_both_kept(tool: EunoeMemoryTool) -> None:
-    for number in range(10):
-        old, new = f"/memories/{number}/a", f"/memories/{number}/b"
-        call(tool, command="create", path=old, file_text="green")
-        edit = {"command": "str_replace", "path": old, "old_str": "green", "new_str": "black"}
-        replies = _at_once([tool], [edit, {"command": "rename", "old_path": old, "new_path": new}])
-        edited = not replies[0].startswith("error: The path")
-        assert tool.files.all()[new].text == ("black" if edited else "green")
-
-
 def test_of_several_who_create_one_file_one_does(tool: EunoeMemoryTool) -> None:
     call(tool, command="create", path="/memories/a", file_text="first")
     call(tool, command="str_replace", path="/memories/a", old_str="first", new_str="second")
@@ -225,12 +215,6 @@ def test_a_text_that_was_forgotten_on_purpose_is_refused(memory: eunoe.Memory, t
     assert reply.startswith("error: ")
     assert "forgotten" in reply
     assert tool.files.all()["/memories/a"].text == "The pin is secret."
-
-
-def test_a_text_that_cannot_be_kept_says_why(tool: EunoeMemoryTool) -> None:
-    reply = call(tool, command="create", path="/memories/a", file_text="x" * (33 << 20))
-    assert reply.startswith("error: The text cannot be kept: text has 34,603,008 characters")
-    assert call(tool, command="create", path="/memories/a", file_text=7).startswith("error: ")
 
 
 @pytest.mark.parametrize(

@@ -288,15 +288,6 @@ def test_what_cannot_be_read_is_named_and_the_rest_comes(
     assert "nothing was stored" not in problem
 
 
-def test_a_line_that_is_no_json_is_named_and_the_rest_comes(tmp_path: Path) -> None:
-    line = '{"role": "user", "content": "Hi"}'
-    for odd in ('{"role": "user", "con', '{"role": "user", "content": "Hi", "n": nope}', "[1", '{"a": 1}'):
-        summary = summarise_chats(open_chats(write(tmp_path / "chat.jsonl", f"{line}\n{odd}\n{line}\n")))
-        assert summary.messages == 2
-        (problem,) = summary.problems
-        assert "chat.jsonl:2" in problem
-
-
 def test_an_export_that_was_cut_off_says_so(tmp_path: Path) -> None:
     whole = json.dumps([claude("c1", "First"), claude("c2", "Second")])
     for end in (len(whole) - 1, len(whole) - 30, whole.index(', {"uuid": "c2"') + 1):

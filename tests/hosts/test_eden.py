@@ -251,27 +251,18 @@ def test_a_memory_of_another_agent_is_not_taken_in(memory, tmp_path):
     ("bad", "reason"),
     [
         ('{"_id": "x", "agent_id": ', "not JSON"),
-        ("]}{[", "not JSON"),
-        ("{" * 20_000, "not JSON"),
         ('{"_id": ' + "[" * 200_000, "nested too deep"),
         ("7", "JSON object"),
-        ('"text"', "JSON object"),
         (json.dumps({"agent_id": "a", "user_id": "u"}), "_id is missing"),
         (json.dumps({"_id": "x", "something": "else"}), "no document of"),
         (json.dumps({**USER, "user_id": None}), "user_id"),
-        (json.dumps({**USER, "agent_id": ""}), "agent_id"),
         (json.dumps({**USER, "agent_id": {"$oid": {"$oid": "x"}}}), "agent_id"),
-        (json.dumps({**USER, "user_id": "u" * 5000}), "longer"),
         (json.dumps({**USER, "content": 5}), "text"),
-        (json.dumps({**USER, "content": "\ud800"}), "surrogate"),
         (json.dumps({**USER, "unabsorbed_memory_ids": "x"}), "no list"),
         (json.dumps({**USER, "unabsorbed_memory_ids": [None]}), "names nothing"),
         (json.dumps({**USER, "unabsorbed_memory_ids": [oid("m-bad")]}), "content is missing"),
-        (json.dumps({**SHARD, "shard_name": " "}), "shard_name"),
         (json.dumps({**SHARD, "max_facts_per_shard": -1}), "max_facts_per_shard is left out"),
         (json.dumps({**SHARD, "max_facts_per_shard": {"$numberInt": "many"}}), "max_facts_per_shard is left out"),
-        (json.dumps({**SHARD, "is_active": "yes"}), "is_active is left out"),
-        (json.dumps({**SHARD, "extraction_prompt": "p" * 20_001}), "extraction_prompt is left out"),
         (
             json.dumps({"_id": "x", "agent_id": "a", "hash": "h", "scope": ["user"], "content": "c"}),
             "scope is ['user']",
@@ -279,7 +270,6 @@ def test_a_memory_of_another_agent_is_not_taken_in(memory, tmp_path):
         (json.dumps({"_id": "x", "memory_type": "dream", "content": "c"}), "'dream'"),
         (json.dumps({**USER, "last_updated_at": "yesterday"}), "last_updated_at is left out: 'yesterday' is no time"),
         (json.dumps({**USER, "last_updated_at": None, "createdAt": {"$date": "soon"}}), "createdAt is left out"),
-        (json.dumps({**USER, "last_updated_at": {"$numberLong": "many"}}), "last_updated_at is left out"),
     ],
     ids=lambda value: ascii(value)[:60],
 )
@@ -300,14 +290,6 @@ def test_a_document_that_makes_no_sense_is_named_and_the_rest_comes(memory, tmp_
     before = state(memory)
     migrate(memory, path)
     assert state(memory) == before
-
-
-def test_an_array_that_was_cut_off_gives_what_it_has(memory, tmp_path):
-    path = write(tmp_path, "memory_sessions", SESSIONS, "pretty")
-    path.write_text(path.read_text()[:-300])
-    report = migrate(memory, path, write(tmp_path, "memory_agent", [SHARD], "pretty"))
-    assert report.facts == ImportCounts(stored=2)
-    assert any("not JSON" in problem for problem in report.problems)
 
 
 def test_a_file_that_cannot_be_read_is_named_and_nothing_happens(memory, tmp_path):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, MatchCondition, PutOp, SearchOp
 
 import eunoe
-from eunoe.errors import InputError, ScopeError
+from eunoe.errors import InputError
 from eunoe.hosts.langgraph import AsyncEunoeStore, EunoeStore
 from eunoe.hosts.langgraph.items import Namespaces, id_of
 from eunoe.model.arguments import utc_now
@@ -112,11 +112,6 @@ def test_what_else_the_root_holds_is_no_item(memory, store):
     store.put(NS, "a", {"text": "garlic"})
     assert (keys(store.search(())), keys(store.search((), query="garlic hand"))) == (["a"], ["a"])
     assert store.get(NS, "hand") is None
-
-
-def test_a_root_cannot_have_the_keys_of_namespaces(memory):
-    with pytest.raises(ScopeError, match="cannot be the root"):
-        EunoeStore(memory, scope="namespace_1=a")
 
 
 def test_a_prefix_ends_at_a_label(store):
@@ -259,12 +254,6 @@ def test_filters_look_into_values(store):
         assert keys(store.search(NS, filter=wanted)) == [], wanted
 
 
-def test_a_blank_query_is_none(store):
-    store.put(NS, "a", {"text": "tea"})
-    store.put(NS, "b", {"text": "cake"})
-    assert keys(store.search(NS, query=" \n")) == keys(store.search(NS)) == ["a", "b"]
-
-
 @pytest.mark.parametrize(
     ("options", "wrong"),
     [
@@ -389,24 +378,6 @@ def test_a_read_gives_an_item_its_time_again(memory, read):
     reads[read](None)
     assert left(memory) > 4
     assert len(memory.history(SCOPE, "a")) == 1
-
-
-@pytest.mark.parametrize("ttl", [{}, {"refresh_on_read": False}])
-@pytest.mark.parametrize("verb", ["get", "search", "aget", "asearch"])
-def test_one_read_may_refresh_though_the_store_does_not(memory, ttl, verb):
-    store = opened(memory, default_ttl=5, **ttl)
-    subject = {"get": (NS, "a"), "aget": (NS, "a")}.get(verb, (NS,))
-
-    def read(**refresh):
-        result = getattr(store, verb)(*subject, **refresh)
-        return asyncio.run(result) if asyncio.iscoroutine(result) else result
-
-    store.put(NS, "a", {"text": "tea"})
-    memory.expire(SCOPE, "a", utc_now() + timedelta(minutes=1))
-    read()
-    assert left(memory) < 1
-    read(refresh_ttl=True)
-    assert left(memory) > 4
 
 
 def test_a_sweeper_sweeps_until_it_is_stopped(memory):

@@ -110,20 +110,6 @@ def test_what_is_refused_takes_nothing_else_of_its_moment_with_it(path):
     assert run(path, work) == ([False, True, True, True, True, True, False], ["kept"])
 
 
-def test_many_at_once_get_in_nobodys_way(path):
-    async def work(store):
-        namespaces = [("n", str(number)) for number in range(4)]
-        for _ in range(2):
-            calls = [store.aput(namespace, f"k{key}", {"key": key}) for namespace in namespaces for key in range(20)]
-            calls += [store.aget(namespace, f"k{key}") for namespace in namespaces for key in range(20)]
-            calls += [store.asearch(("n",)), store.alist_namespaces(max_depth=1)]
-            await asyncio.gather(*calls)
-        await asyncio.gather(*(store.adelete(namespace, "k0") for namespace in namespaces))
-        return [len(await store.asearch(namespace, limit=50)) for namespace in namespaces]
-
-    assert run(path, work) == [19] * 4
-
-
 def test_the_loop_goes_on_while_the_store_waits(memory):
     store, release, entered = EunoeStore(memory), threading.Event(), threading.Event()
     get_many = memory.get_many

@@ -1,6 +1,5 @@
 """LlamaIndex's memory: its chat engine with a scripted model, and the chat as it was put."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -57,15 +56,6 @@ def test_set_replaces_and_reset_forgets(memory: eunoe.Memory, chat: EunoeMemory)
     assert memory.list(SCOPE).items == ()
 
 
-def test_async_gives_the_same(chat: EunoeMemory) -> None:
-    async def run() -> list[ChatMessage]:
-        await chat.aput(MESSAGES[0])
-        await chat.aput_messages(MESSAGES[1:2])
-        return await chat.aget_all()
-
-    assert [message.content for message in asyncio.run(run())] == ["ok", "ok"]
-
-
 def test_what_bears_on_the_input_goes_before_the_chat(memory: eunoe.Memory, chat: EunoeMemory) -> None:
     memory.remember("agent=cook/user=anna", "Anna is allergic to peanuts.")
     chat.put(ChatMessage(content="Hello"))
@@ -103,11 +93,6 @@ def test_an_option_that_is_not_known_is_refused(memory: eunoe.Memory) -> None:
         EunoeMemory.from_defaults(memory, SCOPE, token_limit=3000)
     with pytest.raises(InputError, match="chat_limit"):
         EunoeMemory.from_defaults(memory, SCOPE, chat_limit=0)
-
-
-def test_half_an_emoji_is_replaced(chat: EunoeMemory) -> None:
-    chat.put(ChatMessage(content="one \ud83d"))
-    assert [message.content for message in chat.get_all()] == ["one \ufffd"]
 
 
 def test_a_chat_engine_runs_on_it(chat: EunoeMemory) -> None:

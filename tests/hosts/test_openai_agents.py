@@ -165,17 +165,6 @@ def test_pops_at_once_give_each_item_once(tmp_path: Path) -> None:
         asyncio.run(run(one, two))
 
 
-def test_half_an_emoji_is_replaced(memory: eunoe.Memory) -> None:
-    async def run() -> None:
-        session = EunoeSession("s1", memory, SCOPE)
-        await session.add_items([{"role": "user", "content": [{"type": "input_text", "text": "one \ud83d"}]}])
-        assert await session.get_items() == [
-            {"role": "user", "content": [{"type": "input_text", "text": "one \ufffd"}]}
-        ]
-
-    asyncio.run(run())
-
-
 @pytest.mark.parametrize("item", [5, "text", None, ["role", "user"]])
 def test_what_is_no_item_is_refused(memory: eunoe.Memory, item: Any) -> None:
     session = EunoeSession("s1", memory, SCOPE)

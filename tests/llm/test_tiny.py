@@ -65,11 +65,6 @@ def test_it_answers_in_plain_text_and_its_tokens_are_counted(llm: Any) -> None:
     assert reply.cost == 0
 
 
-def test_the_same_question_gets_the_same_answer(llm: Any) -> None:
-    prompt = Prompt("You answer in one sentence.", "Name a colour.", max_tokens=20)
-    assert llm.ask(prompt).text == llm.ask(prompt).text
-
-
 def test_the_server_holds_it_to_a_schema(llm: Any) -> None:
     schema = {
         "type": "object",

@@ -8,7 +8,7 @@ import pytest
 
 from eunoe.errors import NotFoundError
 from eunoe.model.stream import Revision
-from eunoe.server.comparison import compare
+from eunoe.server.administration import compare
 
 _OLD = "Anna lives in Rome.\nShe has a dog.\nShe likes tea.\n"
 _NEW = "Anna lives in Turin.\nShe likes tea.\nShe sings.\n"

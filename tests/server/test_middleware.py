@@ -19,7 +19,7 @@ from eunoe.server import middleware
 from eunoe.server.config import Addresses, ServerConfig
 from eunoe.server.middleware import BodyLimitMiddleware, JsonParts
 
-PATHS = ["/", "/healthz", "/v1/status", "/v1/identity?nonce=" + "0" * 32, "/v1/openapi.json", "/session", "/nowhere"]
+PATHS = ["/", "/v1/status", "/nowhere"]
 
 
 def _raw(server: LiveServer, text: str) -> tuple[int, str]:
@@ -121,12 +121,6 @@ def test_a_foreign_page_reaches_no_route(server: LiveServer, path: str, origin: 
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-def test_a_foreign_page_gets_no_preflight(server: LiveServer) -> None:
-    headers = {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}
-    answer = server.call("OPTIONS", "/v1/recall", headers=headers)
-    assert (answer.status, "access-control-allow-origin" in answer.headers) == (403, False)
-
-
 def test_an_origin_that_is_named_may_call_with_a_key_and_without_cookies(start_server: StartServer) -> None:
     server = start_server(origins=("https://app.example",))
     headers = {"Origin": "https://app.example", "Access-Control-Request-Method": "POST"}
@@ -141,12 +135,6 @@ def test_an_origin_that_is_named_may_call_with_a_key_and_without_cookies(start_s
     cookie = server.log_in(server.owner) | {"Origin": "https://app.example"}
     assert server.call("GET", "/v1/status", headers=cookie).status == 403
     assert server.call("GET", "/v1/status", key=server.owner, headers={"Origin": "https://evil.example"}).status == 403
-
-
-def test_a_reply_to_no_page_has_no_cors(start_server: StartServer) -> None:
-    server = start_server(origins=("https://app.example",))
-    answer = server.call("GET", "/v1/status", key=server.owner)
-    assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
 @pytest.mark.parametrize(
@@ -332,12 +320,6 @@ def test_an_origin_is_named_one_by_one(origin: str) -> None:
         Addresses(ServerConfig(origins=(origin,)))
 
 
-def test_an_origin_may_be_written_as_people_do() -> None:
-    addresses = Addresses(ServerConfig(origins=("https://App.example/", "http://localhost:3000")))
-    named = [addresses.is_named_origin(each) for each in ("https://app.example", "http://localhost:3000", "")]
-    assert named == [True, True, False]
-
-
 @pytest.mark.parametrize(
     "url",
     [
@@ -360,11 +342,6 @@ def test_a_public_address_is_an_origin_by_https(url: str) -> None:
 )
 def test_without_https_it_is_on_this_machine(url: str) -> None:
     assert Addresses(ServerConfig(public_url=url)).public_url == url.rstrip("/").lower()
-
-
-def test_port_80_need_not_be_said() -> None:
-    addresses = Addresses(ServerConfig(port=80))
-    assert [addresses.is_own_host(host) for host in ("127.0.0.1", "127.0.0.1:80", "[::1]")] == [True, False, True]
 
 
 def test_the_page_has_to_come_from_where_the_request_goes() -> None:

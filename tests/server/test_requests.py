@@ -123,7 +123,7 @@ def _read(server: LiveServer, path: str, name: str) -> list[Any]:
             return found
 
 
-_BODY = {"scope": "user=anna", "items": ["Anna keeps a zebra called Quagga."]}
+_BODY = {"scope": "user=anna", "items": ["Anna keeps a heron called Jacob."]}
 
 
 def test_the_same_request_has_the_same_reply(server: LiveServer) -> None:
@@ -220,7 +220,7 @@ def test_nothing_that_was_sent_is_kept(server: LiveServer) -> None:
     assert files
     for path in files:
         content = path.read_bytes()
-        assert b"zebra" not in content
+        assert b"heron" not in content
         assert b"quagga-key" not in content
 
 

@@ -7,8 +7,11 @@ export interface Access {
 }
 
 export interface AdminAccessCountsBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
+  /** Ids, as receipts and hits give them. */
   ids: string | string[];
+  /** The one scope that is named, where a user's would mean everything within. */
   exact?: boolean;
 }
 
@@ -20,6 +23,7 @@ export interface AdminAccessCountsReply {
 export interface AdminProcessColdSessionsBody {
   idle?: number;
   minimum?: number;
+  /** At most so many. */
   limit?: number;
   concurrency?: number;
 }
@@ -34,6 +38,7 @@ export interface AdminReembedReply {
 }
 
 export interface AdminReindexBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
 }
 
@@ -119,9 +124,10 @@ export interface AuditEntry {
   id: number;
 }
 
-/** A part of the log, newest first. */
+/** A part of a longer list. */
 export interface AuditPage {
   items: AuditEntry[];
+  /** Pass it as `after` to read on; empty if there is no more. */
   next: string;
 }
 
@@ -143,8 +149,10 @@ export interface BackupReport {
 }
 
 export interface ByFilesBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
   paths: string | string[];
+  /** The one scope that is named, where a user's would mean everything within. */
   exact?: boolean;
   /** At most so many. */
   limit?: number | null;
@@ -206,22 +214,23 @@ export interface Context {
 }
 
 export interface ContextBody {
-  /** the conversation, such as `{"session": "s1", "user": "anna", "agent": "cook"}`. */
+  /** The conversation, such as `{"session": "s1", "user": "anna", "agent": "cook"}`. */
   scope: string | Record<string, string | number>;
   message?: string;
-  /** who is present beside the scope's user. With more than one user, or where neither the scope nor `users` names one, nobody's own memory is shown. */
+  /** Who is present beside the scope's user. With more than one user, or where neither the scope nor `users` names one, nobody's own memory is shown. */
   users?: string | string[];
-  /** the most it may take; the most valuable first. */
+  /** The most it may take; the most valuable first. */
   tokens?: number | null;
-  /** the most that is recalled for the message. */
+  /** The most that is recalled for the message. */
   limit?: number | null;
   /** "auto" looks up what the message calls for, "off" leaves that to the agent's own tool. */
   recall?: "auto" | "off";
-  /** how what is looked up is ranked, as in `recall`; "thorough" is slower and finds more. */
+  /** How what is looked up is ranked, as in `recall`; "thorough" is slower and finds more. */
   recipe?: "default" | "thorough" | "lexical" | "dense" | "rrf" | "associative" | "documents" | number;
   format?: "xml" | "markdown" | "json" | "messages";
-  /** name the messages each memory rests on. */
+  /** Name the messages each memory rests on. */
   sources?: boolean;
+  /** The moment that counts as the present. */
   now?: string | number | null;
 }
 
@@ -240,12 +249,13 @@ export interface Correction {
 }
 
 export interface CorrectionsAddBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
-  /** of a memory or a message in this scope. */
+  /** Of a memory or a message in this scope. */
   id: string;
   /** `keep`, `drop`, or a kind: `instruction`, `preference`, `fact`, `plan`, `decision` or `change`. */
   verdict: "keep" | "drop" | "instruction" | "preference" | "fact" | "plan" | "decision" | "change";
-  /** the part of the message that is meant, word for word. Without it, what says something. */
+  /** The part of the message that is meant, word for word. Without it, what says something. */
   sentence?: string;
 }
 
@@ -255,6 +265,7 @@ export interface CorrectionsListReply {
 }
 
 export interface CorrectionsRemoveBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
 }
 
@@ -280,7 +291,7 @@ export interface Delivery {
   error: string;
 }
 
-/** A part of the log. */
+/** A part of a longer list. */
 export interface DeliveryPage {
   items: Delivery[];
   /** Pass it as `after` to read on; empty if there is no more. */
@@ -307,7 +318,9 @@ export interface Entity {
 }
 
 export interface ExpireBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
+  /** Ids, as receipts and hits give them. */
   ids: string | string[];
   at: string | number | null;
 }
@@ -328,18 +341,21 @@ export interface Flushed {
 }
 
 export interface ForgetBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
-  /** in a user's scope `@SCOPE#ID` names one of several with the same id. */
+  /** In a user's scope `@SCOPE#ID` names one of several with the same id. */
   ids?: string | string[];
-  /** what they said and what is noted about them. `mentions` also takes what others said of them. */
+  /** What they said and what is noted about them. */
   person?: string;
+  /** With a person, what others said of them too. */
   mentions?: boolean;
+  /** All that the scopes hold. */
   everything?: boolean;
-  /** leave no tombstones, so that the same text may be stored again. */
+  /** Leave no tombstones, so that the same text may be stored again. */
   may_return?: boolean;
-  /** search every table, file, index and cache for what should be gone. */
+  /** Search every table, file, index and cache for what should be gone. */
   verify?: boolean;
-  /** the one scope that is named, where a user's would mean everything within. */
+  /** The one scope that is named, where a user's would mean everything within. */
   exact?: boolean;
 }
 
@@ -373,7 +389,9 @@ export interface ForgetReport {
 }
 
 export interface FormBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
+  /** Now, whether or not enough waits. */
   force?: boolean;
 }
 
@@ -398,8 +416,11 @@ export interface FormReport {
 }
 
 export interface GetManyBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
+  /** Ids, as receipts and hits give them. */
   ids: string | string[];
+  /** The one scope that is named, where a user's would mean everything within. */
   exact?: boolean;
 }
 
@@ -409,7 +430,9 @@ export interface GetManyReply {
 }
 
 export interface GraphExtractBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
+  /** At most so many. */
   limit?: number | null;
   ask?: boolean;
 }
@@ -508,7 +531,7 @@ export interface JobBody {
   model?: string | null;
 }
 
-/** A part of the jobs within reach. */
+/** A part of a longer list. */
 export interface JobPage {
   items: Job[];
   /** Pass it as `after` to read on; empty if there is no more. */
@@ -541,7 +564,7 @@ export interface KeyBody {
   expires?: string;
 }
 
-/** All keys that can do no more than the one that asks. */
+/** All there are. */
 export interface KeyList {
   items: Key[];
 }
@@ -565,17 +588,19 @@ export interface LlmReport {
 }
 
 export interface LookUpBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
-  /** one question or several; a memory counts by the one that it answers best. */
+  /** One question or several; a memory counts by the one that it answers best. */
   query: string | string[];
-  /** who is present, as in `context`. */
+  /** Who is present, as in `context`. */
   users?: string | string[];
-  /** some of "session", "user" and "collective"; all of them if none is named. */
+  /** Some of "session", "user" and "collective"; all of them if none is named. */
   memory_types?: "session" | "user" | "collective" | Array<"session" | "user" | "collective">;
+  /** At most so many. */
   limit?: number;
-  /** as in `recall`; one that reranks, such as "thorough", does so once for each question. */
+  /** As in `recall`; one that reranks, such as "thorough", does so once for each question. */
   recipe?: "default" | "thorough" | "lexical" | "dense" | "rrf" | "associative" | "documents" | number;
-  /** what the context of this scope shows, where a user's would mean everything within. */
+  /** What the context of this scope shows, where a user's would mean everything within. */
   exact?: boolean;
 }
 
@@ -698,6 +723,7 @@ export interface NewWebhook {
 }
 
 export interface ObserveBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
   messages: string | {
     content: string | unknown[];
@@ -735,7 +761,9 @@ export interface PassedOver {
 }
 
 export interface PinBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
+  /** Whether no clean-up may take it. */
   pinned?: boolean;
 }
 
@@ -752,8 +780,9 @@ export interface Preview {
 }
 
 export interface PreviewBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
-  /** without any, those of the conversation that are still to be formed. */
+  /** Without any, those of the conversation that are still to be formed. */
   messages?: string | {
     content: string | unknown[];
     role?: string;
@@ -798,34 +827,44 @@ export interface Reason {
 }
 
 export interface RecallBody {
-  /** one scope or a list of them; nothing outside them is read. One that names a user means everything within: their sessions, and what agents keep about them. Any other means itself alone, unless `/*` follows, as in `agent=cook/*`. */
+  /** One scope or a list of them; nothing outside them is read. One that names a user means everything within: their sessions, and what agents keep about them. Any other means itself alone, unless `/*` follows, as in `agent=cook/*`. */
   scope: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
+  /** The question. */
   query: string;
-  /** at most so many hits; 10 if neither this nor `tokens` is given. */
+  /** At most so many hits; 10 if neither this nor `tokens` is given. */
   limit?: number | null;
-  /** at most so many tokens of text, the best hits first. */
+  /** At most so many tokens of text, the best hits first. */
   tokens?: number | null;
+  /** Only these kinds. */
   kinds?: "message" | "fact" | "observation" | Array<"message" | "fact" | "observation">;
+  /** Only what has one of these labels. */
   labels?: string | string[];
+  /** What was said or happened at that time or later. */
   since?: string | number | null;
+  /** What was said or happened before that time. */
   until?: string | number | null;
+  /** Files, or folders, that it is about. */
   files?: string | string[];
+  /** People whom it is about. */
   people?: string | string[];
+  /** Only what was said in these sessions. */
   sessions?: string | string[];
+  /** Only what these people said. */
   speakers?: string | string[];
-  /** conditions on metadata, such as `{"team": "red", "size": {"gte": 3}}`; `AND`, `OR` and `NOT` join others. They apply before ranking. */
+  /** Conditions on metadata, such as `{"team": "red", "size": {"gte": 3}}`; `AND`, `OR` and `NOT` join others. They apply before ranking. */
   where?: Record<string, unknown> | null;
-  /** what was true then. `known_at`: what the store knew then. */
+  /** What was true then. */
   as_of?: string | number | null;
+  /** What the store knew then. */
   known_at?: string | number | null;
-  /** the moment the question is asked, for words such as "yesterday". */
+  /** The moment the question is asked, for words such as "yesterday". */
   now?: string | number | null;
-  /** how signals are weighed; see docs/recall.md. A number is `thorough` within so many milliseconds. */
+  /** How signals are weighed; see docs/recall.md. A number is `thorough` within so many milliseconds. */
   recipe?: "default" | "thorough" | "lexical" | "dense" | "rrf" | "associative" | "documents" | number;
   vector?: number[] | null;
-  /** also what no longer holds, because its `valid_to` is over. */
+  /** Also what no longer holds, because its `valid_to` is over. */
   expired?: boolean;
-  /** the one scope that is named, where a user's would mean everything within. */
+  /** The one scope that is named, where a user's would mean everything within. */
   exact?: boolean;
 }
 
@@ -848,28 +887,42 @@ export interface Relation {
 }
 
 export interface RememberManyBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
   items: Array<string | {
     text: string;
-    /** an id of your own. Atoms with an id are told apart by it, the others by what they say. */
+    /** An id of your own. Atoms with an id are told apart by it, the others by what they say. */
     id?: string;
-    /** its vector, if you have made it with the store's model already; or a matrix, whose rows all lead to it, such as one for each of its fields. */
+    /** Its vector, if you have made it with the store's model already; or a matrix, whose rows all lead to it, such as one for each of its fields. */
     vector?: number[] | number[][] | null;
+    /** A fact is kept and searched; an observation waits to be consolidated. */
     kind?: "fact" | "observation";
+    /** Such as `preference`. */
     label?: string;
+    /** Files, or folders, that it is about. */
     files?: string | string[];
+    /** Pages that it is about. */
     pages?: string | string[];
+    /** People whom it is about. */
     people?: string | string[];
-    /** ids of the messages it rests on. If one of them is forgotten, the atom is forgotten too. One in another scope is written `@SCOPE#ID`, and is taken only if `source_scopes` names that scope. */
+    /** Ids of the messages it rests on. If one of them is forgotten, the atom is forgotten too. One in another scope is written `@SCOPE#ID`, and is taken only if `source_scopes` names that scope. */
     source?: string | string[];
+    /** When it happened. */
     time?: string | number | null;
+    /** Since when it is true. */
     valid_from?: string | number | null;
+    /** Until when it is true. */
     valid_to?: string | number | null;
+    /** Whether no clean-up may take it. */
     pinned?: boolean;
+    /** Whatever else is known of it. */
     metadata?: Record<string, unknown> | null;
   }>;
+  /** Other scopes that its sources are in. */
   source_scopes?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
+  /** Keep it even if it was forgotten before. */
   again?: boolean;
+  /** An id that is there already names the new version from now on. */
   replace?: boolean;
 }
 
@@ -887,7 +940,9 @@ export interface RetentionReport {
 }
 
 export interface RetractBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
+  /** Ids, as receipts and hits give them. */
   ids: string | string[];
   retracted?: boolean;
 }
@@ -898,9 +953,12 @@ export interface RetractReply {
 }
 
 export interface ReviewBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
+  /** Ids, as receipts and hits give them. */
   ids: string | string[];
   keep?: boolean;
+  /** The one scope that is named, where a user's would mean everything within. */
   exact?: boolean;
 }
 
@@ -1054,15 +1112,19 @@ export interface Stream {
 }
 
 export interface StreamsApplyRetentionBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
   max_age_days?: number | null;
   max_idle_days?: number | null;
   keep_best?: number | null;
+  /** Only say what would be done. */
   dry_run?: boolean;
+  /** The one scope that is named, where a user's would mean everything within. */
   exact?: boolean;
 }
 
 export interface StreamsConfigureBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
   preset?: string;
   settings?: Record<string, unknown>;
@@ -1081,6 +1143,7 @@ export interface StreamsPresetsReply {
 }
 
 export interface StreamsSetIncognitoBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
   on?: boolean;
 }
@@ -1091,11 +1154,14 @@ export interface StreamsSetPresetBody {
 }
 
 export interface StreamsUnarchiveBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
 }
 
 export interface SummariesConsolidateBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
+  /** Now, whether or not enough waits. */
   force?: boolean;
 }
 
@@ -1105,6 +1171,7 @@ export interface SummariesConsolidateReply {
 }
 
 export interface SummariesRestoreBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
 }
 
@@ -1116,32 +1183,46 @@ export interface SummariesRevisionsReply {
 }
 
 export interface SummariesWriteBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
   text: string;
   author?: string;
-  /** write only if this is still the current revision; 0 if there must be none. */
+  /** Write only if this is still the current revision; 0 if there must be none. */
   parent?: number | null;
-  /** ids of open observations and facts that it says. If one is forgotten, this revision goes too; observations wait no more to be consolidated. */
+  /** Ids of open observations and facts that it says. If one is forgotten, this revision goes too; observations wait no more to be consolidated. */
   absorbed?: string | string[];
-  /** the revision it was written from, if that is not the current one; 0 for none. What the revisions after it had absorbed waits again. */
+  /** The revision it was written from, if that is not the current one; 0 for none. What the revisions after it had absorbed waits again. */
   base?: number | null;
 }
 
 export interface UpdateBody {
+  /** Whose memory is meant. */
   scope: string | Record<string, string | number>;
   text?: string | null;
+  /** Other scopes that its sources are in. */
   source_scopes?: string | Record<string, string | number> | Array<string | Record<string, string | number>>;
   vector?: number[] | number[][] | null;
+  /** A fact is kept and searched; an observation waits to be consolidated. */
   kind?: "fact" | "observation";
+  /** Such as `preference`. */
   label?: string;
+  /** Files, or folders, that it is about. */
   files?: string | string[];
+  /** Pages that it is about. */
   pages?: string | string[];
+  /** People whom it is about. */
   people?: string | string[];
+  /** Ids of the messages it rests on. */
   source?: string | string[];
+  /** When it happened. */
   time?: string | number | null;
+  /** Since when it is true. */
   valid_from?: string | number | null;
+  /** Until when it is true. */
   valid_to?: string | number | null;
+  /** Whether no clean-up may take it. */
   pinned?: boolean;
+  /** Whatever else is known of it. */
   metadata?: Record<string, unknown> | null;
 }
 
@@ -1178,7 +1259,7 @@ export interface WebhookBody {
   with_text?: boolean;
 }
 
-/** All webhooks of the tenant. */
+/** All there are. */
 export interface WebhookList {
   items: Webhook[];
 }

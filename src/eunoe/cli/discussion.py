@@ -16,9 +16,10 @@ from typing import Annotated, Any, Final, Literal
 import typer
 
 from eunoe.apps.discussion import ChunkFailure, Discussion, LogReport, UpdateReport
+from eunoe.apps.discussion.chunks import ChunkTrial
+from eunoe.apps.discussion.documents import StateDocument, current_summary
 from eunoe.apps.discussion.files import FolderImport, export_discussion, import_discussion, import_folder
 from eunoe.apps.discussion.files.layout import files_at
-from eunoe.apps.discussion.making import ChunkTrial
 from eunoe.apps.discussion.model import (
     CHUNK_MEMORY,
     DEFAULT_USER,
@@ -29,8 +30,6 @@ from eunoe.apps.discussion.model import (
     discussion_keys,
     keyword_memories,
 )
-from eunoe.apps.discussion.state_document import StateDocument
-from eunoe.apps.discussion.summary import current_summary
 from eunoe.apps.discussion.workflow.document import Environment
 from eunoe.apps.discussion.workflow.run import author_sources, check_workflows
 from eunoe.cli import display, inputs

@@ -281,7 +281,7 @@ def _receipt_line(receipt: Receipt) -> str:
 
 def _find_words(memory: eunoe.Memory, scope: str, words: str, exact: bool) -> list[str]:
     """Show what has the words and, apart, what is merely alike; return the ids of the first."""
-    from eunoe.memory.word_matches import find_words, full_id  # loads the engine
+    from eunoe.memory.pages import find_words, full_id  # loads the engine
 
     owner = Scope.of(scope)
     found, alike = find_words(memory, owner, words, exact=exact)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from eunoe.embed.contract import Vectors
 from eunoe.embed.word_vectors import is_word, scale_rows, similar_words
 from eunoe.errors import EmbedderError
-from eunoe.net.telemetry import turn_telemetry_off
+from eunoe.net import turn_telemetry_off
 from eunoe.text.normalize import fingerprint, replace_surrogates
 
 FOLDER = Path(__file__).parent / "model"

@@ -88,8 +88,11 @@ def read_object(path: Path) -> dict[str, Any]:
 
 def unreadable(path: Path, reason: object) -> EmbedderError:
     """Say that a file cannot be read, and why: onnxruntime and tokenizers speak of a line or an operator alone."""
-    text = " ".join(str(reason).split())
-    return EmbedderError(f"{path} cannot be read: {_pointer_hint(path) or text or type(reason).__name__}")
+    text = " ".join(str(reason).split()) or type(reason).__name__
+    with suppress(OSError), path.open("rb") as file:
+        if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
+            text = "it is only a pointer of Git LFS; fetch the file itself with `git lfs pull`"
+    return EmbedderError(f"{path} cannot be read: {text}")
 
 
 def find_weights(graph: Path) -> list[Path]:
@@ -124,16 +127,12 @@ def _find_graph(path: Path) -> Path:
     if path.suffix == _SUFFIX and path.is_file():
         return path
     if path.is_dir():
-        return _find_usual(path) or _find_only(path)
+        return next((path / name for name in _GRAPHS if (path / name).is_file()), None) or _find_only(path)
     if path.exists():
         raise EmbedderError(f"{path} is a file: name the folder of a model, or a file that ends in {_SUFFIX}")
     raise EmbedderError(
         f'there is no folder {path}: if the model was moved, open the store with embedder="folder:NEW PATH"'
     )
-
-
-def _find_usual(folder: Path) -> Path | None:
-    return next((folder / name for name in _GRAPHS if (folder / name).is_file()), None)
 
 
 def _find_only(folder: Path) -> Path:
@@ -164,15 +163,6 @@ def _find_tokenizer(folder: Path, graph: Path) -> Path:
     reason = f" ({others[0]} alone is not enough)" if others else ""
     cure = "copy it there, or make it with transformers: AutoTokenizer.from_pretrained(MODEL).save_pretrained(FOLDER)"
     raise EmbedderError(f"{folder / TOKENIZER} is missing{reason}: {cure}")
-
-
-def _pointer_hint(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            is_pointer = file.read(len(_LFS_POINTER)) == _LFS_POINTER
-    except OSError:
-        return ""
-    return "it is only a pointer of Git LFS; fetch the file itself with `git lfs pull`" if is_pointer else ""
 
 
 Layer = Callable[[Vectors], Vectors]
@@ -281,17 +271,12 @@ def pool(states: Vectors, modes: Sequence[str], skip: int = 0) -> Vectors:
     return np.concatenate([POOLINGS[mode](states[:, skip:], places) for mode in modes], axis=1)
 
 
-def _weighted_mean(states: Vectors, places: Vectors) -> Vectors:
-    mean: Vectors = (states * places[:, None]).sum(axis=1) / places.sum()
-    return mean
-
-
 POOLINGS: Final[Mapping[str, Callable[[Vectors, Vectors], Vectors]]] = {
     "cls": lambda states, places: states[:, 0],
     "max": lambda states, places: states.max(axis=1),
     "mean": lambda states, places: states.mean(axis=1),
     "mean_sqrt_len_tokens": lambda states, places: states.sum(axis=1) / np.sqrt(np.float32(len(places))),
-    "weightedmean": _weighted_mean,
+    "weightedmean": lambda states, places: (states * places[:, None]).sum(axis=1) / places.sum(),
     "lasttoken": lambda states, places: states[:, -1],
 }
 """Modes by the names that sentence-transformers has for them, in the order in which it puts them side by side."""
@@ -424,33 +409,20 @@ def _read_prompts(folder: Path, model: Mapping[str, Any]) -> tuple[str, str]:
     if not isinstance(prompts, dict) or not all(isinstance(prompt, str) for prompt in prompts.values()):
         raise EmbedderError(f"{path}: prompts must be an object of texts")
     default = prompts.get(str(stated.get("default_prompt_name")), "")
-    question, text = (_first_of(prompts, names, default) for names in (_QUESTION_PROMPTS, _TEXT_PROMPTS))
+    question, text = (
+        next((prompts[name] for name in names if name in prompts), default)
+        for names in (_QUESTION_PROMPTS, _TEXT_PROMPTS)
+    )
     if question or text:
         return question, text
-    return _family_prompts([str(model.get("_name_or_path") or ""), *_folder_names(folder)])
-
-
-def _first_of(prompts: Mapping[str, str], names: Sequence[str], default: str) -> str:
-    return next((prompts[name] for name in names if name in prompts), default)
-
-
-def _family_prompts(names: Sequence[str]) -> tuple[str, str]:
-    """The prompts that a family of models was trained with, though its files do not say so.
-
-    >>> _family_prompts(["intfloat/multilingual-e5-small"]), _family_prompts(["e5b2-7de5f"])
-    (('query: ', 'passage: '), ('', ''))
-    """
-    name = next(filter(_E5.search, names), "")
+    # A family's own prompts, though its files do not say so. In the cache of huggingface_hub the model's name stands
+    # two levels up.
+    real = folder.resolve()
+    repository = [real.parent.parent.name] if real.parent.name == "snapshots" else []
+    name = next(filter(_E5.search, [str(model.get("_name_or_path") or ""), folder.name, real.name, *repository]), "")
     if not name:
         return "", ""
     return _E5_INSTRUCT_PROMPTS if "instruct" in name.lower() else _E5_PROMPTS
-
-
-def _folder_names(folder: Path) -> list[str]:
-    """The folder's name; in the cache of huggingface_hub the model's name stands two levels up."""
-    real = folder.resolve()
-    repository = [real.parent.parent.name] if real.parent.name == "snapshots" else []
-    return [folder.name, real.name, *repository]
 
 
 def _label(model: Mapping[str, Any]) -> str:
@@ -515,7 +487,6 @@ def write_cache(graph: Path, content: Content) -> None:
     """Keep what was read; where that cannot be, nothing happens."""
     path = _cache_path(graph)
     with suppress(OSError):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_file(path, json.dumps(content._asdict()).encode(), sync=False)
 
 
@@ -573,7 +544,7 @@ class Graph:
         try:
             given = self._session.run([self._output], feed)[0]
         except Exception as error:
-            raise EmbedderError(f"{self._path} fails: {_one_line(error)}") from error
+            raise EmbedderError(f"{self._path} fails: {' '.join(str(error).split())[:300]}") from error
         if given.ndim == 3:
             given = pool(given[:, : ids.shape[1]].astype(np.float32), self._config.modes, skip)
             for layer in self._layers:
@@ -637,10 +608,6 @@ def _open(path: Path) -> Any:
         raise unreadable(path, failure) from failure
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
-
-
 _MIN_CHARACTERS: Final = 1 << 15
 _CHARACTERS_PER_TOKEN: Final = 16
 """Far more than a token has; spares the tokenizer the rest of a very long text."""
@@ -692,17 +659,14 @@ class FolderEncoder(Transformer):
     def _embed(self, texts: Sequence[str], prompt: str) -> Vectors:
         model = self._load()
         graph: Graph = model.session
-        before, after = self._prompt_tokens(prompt)
+        # How many tokens every text has before and after its own.
+        marks = model.tokenizer.encode(prompt.rstrip()).special_tokens_mask
+        after = next((place for place, mark in enumerate(reversed(marks)) if not mark), len(marks))
+        before = len(marks) - after
         ids = [self._text_ids(prompt, text, before + after) for text in texts]
         rows = np.zeros((len(texts), graph.dimensions), np.float32)
         infer = partial(graph.vectors, skip=before if prompt and self._config.skips_prompt else 0)
         return self._run_batches(ids, rows, infer, 1 if graph.is_alone else BATCH_TOKENS)
-
-    def _prompt_tokens(self, prompt: str) -> tuple[int, int]:
-        """How many tokens every text has before and after its own."""
-        marks = self._load().tokenizer.encode(prompt.rstrip()).special_tokens_mask
-        after = next((place for place, mark in enumerate(reversed(marks)) if not mark), len(marks))
-        return len(marks) - after, after
 
     def _text_ids(self, prompt: str, text: str, common: int) -> list[int]:
         """The token ids of a text behind a prompt; none if the tokenizer knows less than half of it."""
@@ -715,14 +679,10 @@ class FolderEncoder(Transformer):
     def _open(self) -> tuple[Any, Any]:
         if not self._content.is_current:
             raise EmbedderError(f"the model in {self._files.folder} has changed since it was opened: open it again")
-        tokenizer = _open_tokenizer(self._files.tokenizer)
+        try:
+            tokenizer = read_tokenizer(self._files.tokenizer)
+        except Exception as error:
+            raise unreadable(self._files.tokenizer, error) from error
         graph = Graph(self._files.graph, self._config, tokenizer.get_vocab_size())
         self._max_tokens = min(self._max_tokens, graph.fixed_tokens or self._max_tokens)
         return tokenizer, graph
-
-
-def _open_tokenizer(path: Path) -> Any:
-    try:
-        return read_tokenizer(path)
-    except Exception as error:
-        raise unreadable(path, error) from error

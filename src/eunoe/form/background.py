@@ -12,7 +12,7 @@ from weakref import ref
 from eunoe.errors import EunoeError
 from eunoe.model.atom import NO_BOUNDS, Bounds
 from eunoe.model.scope import Scope
-from eunoe.work.workers import Worker
+from eunoe.work.thread import WorkThread
 
 if TYPE_CHECKING:
     from eunoe.form.former import Former
@@ -43,7 +43,7 @@ class Background:
         self._forms_when_idle = forms_when_idle
         self._submit = submit
         """Where there is a worker, it is told what is due and forms it; here nothing is formed then."""
-        self.worker = Worker[tuple[Scope, Reason]](self._form, "eunoe-form")
+        self.work = WorkThread[tuple[Scope, Reason]](self._form, "eunoe-form")
         self._at_exit = partial(_close, ref(self))
         atexit.register(self._at_exit)
 
@@ -52,22 +52,22 @@ class Background:
         if formation.seconds == 0:
             self.add(scope)
         elif formation.seconds and self._forms_when_idle:
-            self.worker.put((scope, "idle"), formation.seconds)
+            self.work.put((scope, "idle"), formation.seconds)
         if formation.is_new:
             self.add(scope, "next")
 
     def add(self, scope: Scope, reason: Reason = "due") -> None:
         """Form a conversation, once for each reason."""
-        self.worker.put((scope, reason))
+        self.work.put((scope, reason))
 
     def flush(self, timeout: float | None, bounds: Bounds = NO_BOUNDS) -> bool:
         """Wait until nothing within the bounds is left to do; return False if that took too long."""
-        return self.worker.flush(timeout, lambda piece: not bounds.scopes or bounds.covers(piece[0]))
+        return self.work.flush(timeout, lambda piece: not bounds.scopes or bounds.covers(piece[0]))
 
     def close(self) -> None:
         """Form what is left of the conversations held here, for a few seconds; the rest stays due in the store."""
         atexit.unregister(self._at_exit)
-        self.worker.close(CLOSE_SECONDS, lambda piece: (piece[0], "ended"))
+        self.work.close(CLOSE_SECONDS, lambda piece: (piece[0], "ended"))
 
     def _form(self, piece: tuple[Scope, Reason]) -> None:
         scope, reason = piece
@@ -83,10 +83,10 @@ class Background:
             return
         former = self._find_former()
         if reason == "idle" and (seconds := former.seconds_until_idle(scope)) > 0:
-            self.worker.put((scope, "idle"), seconds)  # another process writes to it too
+            self.work.put((scope, "idle"), seconds)  # another process writes to it too
             return
         least = None if reason == "due" else former.find_minimum(scope)
-        report = former.form(scope, least=least, ignore_pause=False, is_open=self.worker.may_go_on)
+        report = former.form(scope, least=least, ignore_pause=False, is_open=self.work.may_go_on)
         for failure in report.failed:
             _log.warning("forming has to be tried again: %s", failure)
 

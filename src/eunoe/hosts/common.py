@@ -14,7 +14,7 @@ from decimal import Decimal
 from enum import Enum
 from functools import cache, wraps
 from threading import Lock
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 import eunoe
@@ -29,7 +29,6 @@ R = TypeVar("R")
 
 ODD_DATA = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 """What data of another shape raises."""
-_PAGE: Final = 1000
 _lock = Lock()
 
 

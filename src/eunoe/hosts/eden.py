@@ -294,7 +294,6 @@ def migrate(memory: Memory, *paths: str | Path, progress: Callable[[int], None] 
 async def amigrate(
     memory: AsyncMemory, *paths: str | Path, progress: Callable[[int], None] | None = None
 ) -> EdenReport:
-    """`migrate` for an async memory."""
     return await asyncio.to_thread(migrate, memory.blocking, *paths, progress=progress)
 
 

@@ -89,10 +89,8 @@ class EunoeMemory(BaseMemory):
         self._memory.observe(self.scope, given)
 
     def set(self, messages: list[ChatMessage]) -> None:
-        """Forget the chat and put another one in its place."""
         self.reset()
         self.put_messages(messages)
 
     def reset(self) -> None:
-        """Forget the chat, with what was learned from it."""
         forget_messages(self._memory, self.scope, _MESSAGE)

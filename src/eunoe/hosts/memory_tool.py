@@ -44,12 +44,10 @@ class Tool:
     schema: ClassVar[Mapping[str, Any]] = _DEFINITION["schema"]
 
     def openai(self) -> dict[str, Any]:
-        """The definition as OpenAI and servers like it take it."""
         function = {"name": self.name, "description": self.description, "parameters": dict(self.schema)}
         return {"type": "function", "function": function}
 
     def anthropic(self) -> dict[str, Any]:
-        """The definition as Anthropic takes it."""
         return {"name": self.name, "description": self.description, "input_schema": dict(self.schema)}
 
     def call(self, arguments: Mapping[str, Any]) -> str:

@@ -76,5 +76,4 @@ class EunoeSession(SessionABC):
         return await asyncio.to_thread(next, mine, None)
 
     async def clear_session(self) -> None:
-        """Forget the conversation, with what was learned from it."""
         await asyncio.to_thread(forget_messages, self._memory, self._scope, _ITEM)

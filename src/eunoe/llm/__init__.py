@@ -70,14 +70,12 @@ def adapt(given: Any) -> Llm | None:
         return _from_langchain(given)
     if any(kind.__module__ == "pydantic_ai.models" and kind.__name__ == "Model" for kind in type(given).__mro__):
         return _from_pydantic_ai(given)
-    return _from_function(given) if callable(given) else None
-
-
-def _from_function(function: Callable[[Any], Any]) -> FunctionLlm:
-    name = own_name(function) or getattr(function, "__name__", "") or type(function).__name__
-    if _takes_prompt(function):
-        return FunctionLlm(name, function)
-    return FunctionLlm(name, lambda prompt: function(f"{prompt.instructions}\n\n{prompt.text}"))
+    if not callable(given):
+        return None
+    name = own_name(given) or getattr(given, "__name__", "") or type(given).__name__
+    if _takes_prompt(given):
+        return FunctionLlm(name, given)
+    return FunctionLlm(name, lambda prompt: given(f"{prompt.instructions}\n\n{prompt.text}"))
 
 
 def _from_langchain(model: Any) -> FunctionLlm:
@@ -237,21 +235,15 @@ def check_model_spec(spec: str) -> None:
 
 
 def _load_named(spec: str) -> Llm | None:
-    # Modules that need the network are loaded only then: urllib takes long to import.
+    # Modules that need the network are loaded only then: they take long to import.
     kind, _, rest = spec.partition(":")
-    if kind in ("http", "https"):
-        from eunoe.llm.remote import from_url
+    if ":" not in spec or kind not in _BUILT_IN:
+        return from_provider(spec) if kind and rest else None
+    from eunoe.llm import remote
 
-        return from_url(spec)
-    if kind == "openai" and ":" in spec:
-        from eunoe.llm.remote import from_spec
-
-        return from_spec(rest)
-    if kind == "anthropic" and ":" in spec:
-        from eunoe.llm.remote import AnthropicLlm
-
-        return AnthropicLlm(rest.strip())
-    return from_provider(spec) if kind and rest else None
+    if kind == "anthropic":
+        return remote.AnthropicLlm(rest.strip())
+    return remote.from_spec(rest) if kind == "openai" else remote.from_url(spec)
 
 
 def _unknown(spec: object) -> LlmError:

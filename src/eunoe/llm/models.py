@@ -143,7 +143,9 @@ class _CountedLlm:
                 return self._ask_once(replace(prompt, max_tokens=room, timeout=left))
             except CutAnswerError as error:
                 cut = error
-                if room >= MAX_ROOM_TOKENS or not _used_up(error.reply, room):
+                written = error.reply.output_tokens if error.reply else 0
+                # More room does not help an answer that a smaller limit cut off.
+                if room >= MAX_ROOM_TOKENS or 0 < written < _FULL_SHARE * room:
                     raise
             except LlmError:
                 if cut is None:
@@ -164,7 +166,10 @@ class _CountedLlm:
             return reply
         except BaseException as error:
             billed = error.reply if isinstance(error, AnswerError) else None
-            call = replace(_with_tokens(call, prompt, billed), error=_error_kind(error))
+            # What failed, in words that repeat nothing that was asked or answered.
+            status = getattr(error.__cause__, "status", 0)  # of a server that refused
+            kind = f"{type(error).__name__} {status}" if status else type(error).__name__
+            call = replace(_with_tokens(call, prompt, billed), error=kind)
             raise
         finally:
             self._gate.release()
@@ -179,17 +184,6 @@ def asking_for(scope: Scope) -> Iterator[None]:
         yield
     finally:
         _asked_for.reset(before)
-
-
-def _error_kind(error: BaseException) -> str:
-    """What failed, in words that repeat nothing that was asked or answered."""
-    status = getattr(error.__cause__, "status", 0)  # of a server that refused
-    return f"{type(error).__name__} {status}" if status else type(error).__name__
-
-
-def _used_up(reply: Reply | None, room: int) -> bool:
-    """Whether an answer ended where its room did; more of it does not help one that a smaller limit cut off."""
-    return reply is None or not reply.output_tokens or reply.output_tokens >= _FULL_SHARE * room
 
 
 def _with_tokens(call: ModelCall, prompt: Prompt, reply: Reply | None) -> ModelCall:

@@ -156,16 +156,15 @@ class RemoteLlm(ABC):
         try:
             content = json.loads(answer)
             usage = content.get("usage")
-            reply = self._priced(*self._count_tokens(usage if isinstance(usage, dict) else {}))
+            counts = self._count_tokens(usage if isinstance(usage, dict) else {})
+            read, written = (count if isinstance(count, int) and count > 0 else 0 for count in counts)
+            cost = call_cost(self._price, self._price_list, self._model, read, written)
+            reply = Reply("", read, written, cost)
             text, ending = self._read(content)
         except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
             message = f"{self.name} gave something that is not an answer: {type(error).__name__}"
             raise AnswerError(message, reply) from error
         return whole_reply(self.name, replace(reply, text=text), ending)
-
-    def _priced(self, *counts: Any) -> Reply:
-        read, written = (count if isinstance(count, int) and count > 0 else 0 for count in counts)
-        return Reply("", read, written, call_cost(self._price, self._price_list, self._model, read, written))
 
     @abstractmethod
     def _headers(self, key: str) -> dict[str, str]: ...

@@ -258,7 +258,8 @@ class Memory(Face):
             tokens: at most so many tokens of text, the best hits first.
             where: conditions on metadata, such as `{"team": "red", "size": {"gte": 3}}`; `AND`, `OR` and `NOT` join
                 others. They apply before ranking.
-            as_of: what was true then. `known_at`: what the store knew then.
+            as_of: what was true then.
+            known_at: what the store knew then.
             now: the moment the question is asked, for words such as "yesterday".
             recipe: how signals are weighed; see docs/recall.md. A number is `thorough` within so many milliseconds.
             expired: also what no longer holds, because its `valid_to` is over.
@@ -671,7 +672,9 @@ class Memory(Face):
 
         Args:
             ids: in a user's scope `@SCOPE#ID` names one of several with the same id.
-            person: what they said and what is noted about them. `mentions` also takes what others said of them.
+            person: what they said and what is noted about them.
+            mentions: with a person, what others said of them too.
+            everything: all that the scopes hold.
             may_return: leave no tombstones, so that the same text may be stored again.
             verify: search every table, file, index and cache for what should be gone.
             exact: the one scope that is named, where a user's would mean everything within.

@@ -18,6 +18,7 @@ from eunoe.model.message import Message
 from eunoe.model.result import PassedOver, Preview
 from eunoe.model.scope import Scope
 from eunoe.model.turn import FORMER, SILENT_ROLES, TOOL_ROLES
+from eunoe.records.corrections import CorrectionReader, LikeSentences
 from eunoe.records.identity import tombstone_identities
 from eunoe.records.jobs import job_messages
 from eunoe.records.log import load_session, log_after
@@ -176,11 +177,23 @@ def _engine_apart(engine: Engine) -> Iterator[Engine]:
     apart = Engine(TemporaryStore(), embedder=engine.embedder.embedder or "none", llm="none", form=False)
     try:
         apart.models = engine.models
-        apart.corrections = engine.corrections  # those of the store itself
+        apart.corrections = _OwnCorrections(engine)
         apart.store.write((), partial(_copy_settings, engine.store.read((), _read_settings)))
         yield apart
     finally:
         apart.close()
+
+
+class _OwnCorrections(CorrectionReader):
+    """The corrections of the store itself, whichever store is being read."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__()
+        self._engine = engine
+
+    def read(self, store: Reading, scopes: Iterable[Scope]) -> Mapping[Scope, LikeSentences]:
+        asked = tuple(scopes)
+        return self._engine.store.read(asked, lambda own: self._engine.corrections.read(own, asked))
 
 
 class _AllSettings(NamedTuple):

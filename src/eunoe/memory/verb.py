@@ -125,7 +125,7 @@ class Verb:
         return {each.name: each for each in self._arguments()}
 
     def _arguments(self) -> Iterator[Argument]:
-        help = _read_help(inspect.getdoc(self.function) or "")
+        help = {**_HELP, **_read_help(inspect.getdoc(self.function) or "")}
         for parameter in self._parameters:
             kind, name = self._types[parameter.name], parameter.name
             if get_origin(kind) is Unpack:
@@ -238,5 +238,41 @@ def _read_help(documentation: str) -> dict[str, str]:
     for line in lines:
         if not line.startswith(" "):
             name, _, line = line.partition(":")
-        found[name] = f"{found.get(name, '')} {line.strip()}".strip()
-    return found
+        for each in name.split(", "):
+            found[each] = f"{found.get(each, '')} {line.strip()}".strip()
+    return {name: said[:1].upper() + said[1:] for name, said in found.items()}
+
+
+_HELP: Final[Mapping[str, str]] = {
+    "scope": "Whose memory is meant.",
+    "exact": "The one scope that is named, where a user's would mean everything within.",
+    "id": "An id, as a receipt or a hit gives it.",
+    "ids": "Ids, as receipts and hits give them.",
+    "query": "The question.",
+    "limit": "At most so many.",
+    "after": "The `next` of the page before.",
+    "kinds": "Only these kinds.",
+    "labels": "Only what has one of these labels.",
+    "files": "Files, or folders, that it is about.",
+    "pages": "Pages that it is about.",
+    "people": "People whom it is about.",
+    "sessions": "Only what was said in these sessions.",
+    "speakers": "Only what these people said.",
+    "since": "What was said or happened at that time or later.",
+    "until": "What was said or happened before that time.",
+    "kind": "A fact is kept and searched; an observation waits to be consolidated.",
+    "label": "Such as `preference`.",
+    "source": "Ids of the messages it rests on.",
+    "source_scopes": "Other scopes that its sources are in.",
+    "time": "When it happened.",
+    "valid_from": "Since when it is true.",
+    "valid_to": "Until when it is true.",
+    "pinned": "Whether no clean-up may take it.",
+    "metadata": "Whatever else is known of it.",
+    "again": "Keep it even if it was forgotten before.",
+    "replace": "An id that is there already names the new version from now on.",
+    "force": "Now, whether or not enough waits.",
+    "now": "The moment that counts as the present.",
+    "dry_run": "Only say what would be done.",
+}
+"""What an argument of this name means, wherever a verb does not say more of it."""

@@ -1,18 +1,22 @@
-"""The routes that are no verbs of a memory: health, sessions, keys, audit, jobs, events, webhooks, transfer, models."""
+"""The routes that are no verbs: health, sessions, keys, audit, jobs, events, webhooks, transfer, comparison."""
+
+from __future__ import annotations
 
 import asyncio
 import hashlib
 import hmac
 import io
+import re
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from difflib import SequenceMatcher
 from time import monotonic
-from typing import IO, Annotated, Any, Final, Literal, cast
+from typing import IO, Annotated, Any, Final, Literal
 
 from fastapi import Header, Query, Request
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 from pydantic_core import to_json
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
@@ -21,50 +25,58 @@ from eunoe.errors import AccessError, InputError, NotFoundError
 from eunoe.model.arguments import RIGHTS, Right
 from eunoe.model.json import json_value
 from eunoe.model.result import ImportReport
+from eunoe.model.stream import Revision
 from eunoe.server.access import Caller, find_session_id, set_session_id
 from eunoe.server.audit import AuditEntry
-from eunoe.server.common import (
+from eunoe.server.jobs import Job, JobState
+from eunoe.server.keys import Key, parse_duration, parse_end
+from eunoe.server.middleware import attempt_of
+from eunoe.server.openapi import answers, model_of
+from eunoe.server.problems import problem
+from eunoe.server.requests import (
     Body,
     CallerParam,
     ExactField,
     ModelField,
+    ScopeQuery,
     ScopesField,
     ScopeText,
     ServicesParam,
+    json_router,
     reply,
 )
-from eunoe.server.jobs import Job, JobState
-from eunoe.server.keys import Key, parse_duration, parse_end
-from eunoe.server.middleware import attempt_of
-from eunoe.server.problems import problem
-from eunoe.server.requests import json_router
-from eunoe.server.schemas import answers, model_of
 from eunoe.server.services import Services
 from eunoe.server.webhooks import Delivery, Feed, Webhook, check_url
+
+
+def _page_of(noun: Any, is_whole: bool = False) -> Any:
+    """A list, or a part of one, as JSON has it."""
+    end = Field(description="Pass it as `after` to read on; empty if there is no more.")
+    shape: dict[str, Any] = {"items": (list[model_of(noun)], ...)} | ({} if is_whole else {"next": (str, end)})  # type: ignore[misc]
+    name = noun.__name__.removesuffix("Entry")
+    about = "All there are." if is_whole else "A part of a longer list."
+    return create_model(f"{name}{'List' if is_whole else 'Page'}", __doc__=about, **shape)
+
 
 _health = json_router("health")
 NonceParam = Annotated[str, Query(pattern="^[0-9a-f]{32,128}$", examples=["0123456789abcdef" * 2])]
 
 
-class Live(BaseModel):
-    status: Literal["ok"]
-
-
-class Ready(BaseModel):
-    status: Literal["ready"]
+class Standing(BaseModel):
+    status: Literal["ok", "ready"]
 
 
 class Identity(BaseModel):
     proof: str = Field(description="HMAC-SHA256 of the nonce with the owner's token, in hex.", examples=["9f8e"])
 
 
-@_health.get("/healthz", summary="Whether the process is alive", responses=answers(Live))
+@_health.get("/healthz", summary="Whether the process is alive", responses=answers(Standing))
 async def live() -> Response:
     """It answers as long as the process does, whatever its store."""
     return JSONResponse({"status": "ok"})
 
 
-@_health.get("/readyz", summary="Whether the store can be used", responses=answers(Ready))
+@_health.get("/readyz", summary="Whether the store can be used", responses=answers(Standing))
 async def ready(services: ServicesParam) -> Response:
     """It reads from the store."""
     await services.memory.scopes(tenant="-")
@@ -72,10 +84,7 @@ async def ready(services: ServicesParam) -> Response:
 
 
 @_health.get("/v1/identity", summary="Prove that this is the server of a store", responses=answers(Identity))
-async def identity(
-    services: ServicesParam,
-    nonce: NonceParam,
-) -> Response:
+async def identity(services: ServicesParam, nonce: NonceParam) -> Response:
     """A local client asks this before it sends the owner's token: only who knows the token can answer."""
     proof = hmac.new(services.owner_token.encode(), nonce.encode(), hashlib.sha256).hexdigest()
     return JSONResponse({"proof": proof})
@@ -144,12 +153,6 @@ class RotationBody(Body):
     overlap: str = Field("", description="How long the old secret still counts.", examples=["1h"])
 
 
-class KeyList(BaseModel):
-    """All keys that can do no more than the one that asks."""
-
-    items: list[model_of(Key)]  # type: ignore[valid-type]
-
-
 class NewKey(BaseModel):
     """A key, and its text, which is shown this once."""
 
@@ -157,7 +160,7 @@ class NewKey(BaseModel):
     token: str = Field(description="What to send as `Authorization: Bearer`.")
 
 
-@_keys.get("/keys", summary="All keys, newest first", responses=answers(KeyList))
+@_keys.get("/keys", summary="All keys, newest first", responses=answers(_page_of(Key, is_whole=True)))
 def list_keys(caller: CallerParam, services: ServicesParam) -> Response:
     return reply({"items": services.keys.list(by=caller.key)})
 
@@ -193,14 +196,7 @@ def revoke_key(id: str, caller: CallerParam, services: ServicesParam) -> Respons
 _audit = json_router("audit")
 
 
-class AuditPage(BaseModel):
-    """A part of the log, newest first."""
-
-    items: list[model_of(AuditEntry)]  # type: ignore[valid-type]
-    next: str
-
-
-@_audit.get("/audit", summary="Who changed what, newest first", responses=answers(AuditPage))
+@_audit.get("/audit", summary="Who changed what, newest first", responses=answers(_page_of(AuditEntry)))
 def list_audit(
     caller: CallerParam,
     services: ServicesParam,
@@ -225,7 +221,6 @@ _RIGHTS: Final[dict[KindName, Right]] = {
     "embed": "admin",
 }
 """What a caller needs to ask for a job of each kind."""
-JOB: Any = model_of(Job)
 _STORE_WIDE: Final = ("cold_sessions", "embed")
 
 
@@ -239,14 +234,7 @@ class JobBody(ExactField, Body):
     """Of `embed`."""
 
 
-class JobPage(BaseModel):
-    """A part of the jobs within reach."""
-
-    items: list[JOB]
-    next: str = Field(description="Pass it as `after` to read on; empty if there is no more.")
-
-
-@_jobs.get("/jobs", summary="Jobs, newest first", responses=answers(JobPage))
+@_jobs.get("/jobs", summary="Jobs, newest first", responses=answers(_page_of(Job)))
 async def list_jobs(
     caller: CallerParam,
     services: ServicesParam,
@@ -256,30 +244,30 @@ async def list_jobs(
 ) -> Response:
     """`state=dead` lists those that were tried too often: look at their error, then retry them."""
     caller.memory.guard.allow("read")
-    jobs, more = services.jobs.list(_tenant(caller), state, limit, after)
+    jobs, more = services.jobs.list(caller.key.tenant or None, state, limit, after)
     return reply({"items": [job for job in jobs if _is_within_reach(caller, job)], "next": more})
 
 
-@_jobs.get("/jobs/{id}", summary="One job", responses=answers(JOB, 404))
+@_jobs.get("/jobs/{id}", summary="One job", responses=answers(model_of(Job), 404))
 async def get_job(id: str, caller: CallerParam, services: ServicesParam) -> Response:
     caller.memory.guard.allow("read")
     return reply(_find(caller, services, id))
 
 
-@_jobs.post("/jobs", summary="Put a job into the queue", status_code=202, responses=answers(JOB, status=202))
+@_jobs.post("/jobs", summary="Put a job into the queue", status_code=202, responses=answers(model_of(Job), status=202))
 async def add_job(body: JobBody, caller: CallerParam, services: ServicesParam) -> Response:
     """`form`, `consolidate`, `retention` and `export` need a scope; `cold_sessions` and `embed` work on the whole
     store and are for its owner."""
     return reply(services.worker.add(body.kind, **_parse(body, caller)), 202)
 
 
-@_jobs.post("/jobs/{id}/retry", summary="Try a dead or cancelled job again", responses=answers(JOB, 404, 409))
+@_jobs.post("/jobs/{id}/retry", summary="Try a dead or cancelled job again", responses=answers(model_of(Job), 404, 409))
 async def retry_job(id: str, caller: CallerParam, services: ServicesParam) -> Response:
     caller.memory.guard.allow("write")
     return reply(services.worker.retry(_find(caller, services, id).id))
 
 
-@_jobs.post("/jobs/{id}/cancel", summary="Take a job out of the queue", responses=answers(JOB, 404, 409))
+@_jobs.post("/jobs/{id}/cancel", summary="Take a job out of the queue", responses=answers(model_of(Job), 404, 409))
 async def cancel_job(id: str, caller: CallerParam, services: ServicesParam) -> Response:
     caller.memory.guard.allow("write")
     return reply(services.jobs.cancel(_find(caller, services, id).id))
@@ -314,13 +302,8 @@ def _parse(body: JobBody, caller: Caller) -> dict[str, Any]:
     return {"tenant": scope.pairs.get("tenant", ""), "scope": scope.text, "options": options}
 
 
-def _tenant(caller: Caller) -> str | None:
-    """None for those who see the jobs of all tenants."""
-    return caller.key.tenant or None
-
-
 def _find(caller: Caller, services: Services, id: str) -> Job:
-    job = services.jobs.get(id, _tenant(caller))
+    job = services.jobs.get(id, caller.key.tenant or None)
     if not _is_within_reach(caller, job):
         raise NotFoundError("no such job")
     return job
@@ -377,7 +360,7 @@ async def _stream(request: Request, feed: Feed, stopping: asyncio.Event) -> Asyn
 _webhooks = json_router("webhooks")
 
 
-WEBHOOK: Any = model_of(Webhook)
+_WEBHOOK: Any = model_of(Webhook)
 
 
 class WebhookBody(Body):
@@ -385,26 +368,13 @@ class WebhookBody(Body):
     with_text: bool = Field(False, description="Send the words too, not only which memories there are.")
 
 
-class WebhookList(BaseModel):
-    """All webhooks of the tenant."""
-
-    items: list[WEBHOOK]
-
-
-class NewWebhook(WEBHOOK):  # type: ignore[misc]
+class NewWebhook(_WEBHOOK):  # type: ignore[misc]
     """A webhook and its secret."""
 
     secret: str = Field(description="What its requests are signed with; shown this once.")
 
 
-class DeliveryPage(BaseModel):
-    """A part of the log."""
-
-    items: list[model_of(Delivery)]  # type: ignore[valid-type]
-    next: str = Field(description="Pass it as `after` to read on; empty if there is no more.")
-
-
-@_webhooks.get("/webhooks", summary="All webhooks", responses=answers(WebhookList))
+@_webhooks.get("/webhooks", summary="All webhooks", responses=answers(_page_of(Webhook, is_whole=True)))
 async def list_webhooks(caller: CallerParam, services: ServicesParam) -> Response:
     return reply({"items": services.webhooks.list(_check(caller))})
 
@@ -419,12 +389,12 @@ async def create_webhook(body: WebhookBody, caller: CallerParam, services: Servi
     return reply({**json_value(webhook), "secret": secret}, 201)
 
 
-@_webhooks.get("/webhooks/{id}", summary="One webhook", responses=answers(WEBHOOK, 404))
+@_webhooks.get("/webhooks/{id}", summary="One webhook", responses=answers(_WEBHOOK, 404))
 async def get_webhook(id: str, caller: CallerParam, services: ServicesParam) -> Response:
     return reply(services.webhooks.get(id, _check(caller)))
 
 
-@_webhooks.post("/webhooks/{id}/resume", summary="Go on with one that was stopped", responses=answers(WEBHOOK, 404))
+@_webhooks.post("/webhooks/{id}/resume", summary="Go on with one that was stopped", responses=answers(_WEBHOOK, 404))
 async def resume_webhook(id: str, caller: CallerParam, services: ServicesParam) -> Response:
     return reply(services.webhooks.resume(id, _check(caller)))
 
@@ -437,7 +407,9 @@ async def delete_webhook(id: str, caller: CallerParam, services: ServicesParam) 
     return Response(status_code=204)
 
 
-@_webhooks.get("/webhooks/{id}/deliveries", summary="What was sent, newest first", responses=answers(DeliveryPage, 404))
+@_webhooks.get(
+    "/webhooks/{id}/deliveries", summary="What was sent, newest first", responses=answers(_page_of(Delivery), 404)
+)
 async def list_deliveries(
     id: str,
     caller: CallerParam,
@@ -445,6 +417,7 @@ async def list_deliveries(
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     after: Annotated[int, Query(ge=0, le=2**62)] = 0,
 ) -> Response:
+    """Newest first."""
     items, more = services.webhooks.deliveries(id, _check(caller), limit, after)
     return reply({"items": items, "next": more})
 
@@ -494,21 +467,17 @@ async def export(query: Annotated[ExportQuery, Query()], caller: CallerParam) ->
 async def import_(request: Request, caller: CallerParam, services: ServicesParam) -> Response:
     """What `GET /v1/export` gave. Read twice it changes nothing; what was forgotten here stays forgotten. It begins
     when the whole body is there: a client that goes away in the middle leaves nothing behind."""
-    with _spool() as file:
+    with tempfile.TemporaryFile(prefix="eunoe-") as file:
         async for chunk in request.stream():
             await asyncio.to_thread(file.write, chunk)
         return reply(await asyncio.to_thread(_read_import, caller, file, services.config.max_body_bytes))
 
 
-def _spool() -> IO[bytes]:
-    """A file without a name: nobody else can read it, and it is gone when it is closed."""
-    return tempfile.TemporaryFile(prefix="eunoe-")
-
-
 def _write_export(caller: Caller, query: ExportQuery) -> IO[bytes]:
-    file = _spool()
+    # Without a name: nobody else can read it.
+    file = tempfile.TemporaryFile(prefix="eunoe-")  # noqa: SIM115
     try:
-        text = io.TextIOWrapper(cast("io.BufferedRandom", file), encoding="utf-8", newline="\n")
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
         scopes: Any = query.scope or caller.memory.scopes()
         if scopes:
             given = query.given("scope") | ({} if query.scope else {"exact": True})
@@ -545,6 +514,72 @@ async def _chunks(file: IO[bytes]) -> AsyncIterator[bytes]:
         yield chunk
 
 
+REVISION: Any = model_of(Revision)
+_WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]")
+_MAX_PARTS: Final = 4000
+"""Matching takes time with the square of the parts: beyond this a change is told as a whole."""
+
+
+class Change(BaseModel):
+    """A part of the text: the same in both, only in the old one, only in the new one, or put in other words."""
+
+    kind: Literal["same", "removed", "added", "changed"]
+    old: str = Field(description="The lines of the old revision.")
+    new: str = Field(description="The lines of the new revision.")
+    words: list[list[str]] = Field(
+        description='Of changed lines: pairs of a kind ("same", "removed" or "added") and a text.'
+    )
+
+
+class Comparison(BaseModel):
+    """Two revisions, and the way from one to the other."""
+
+    old: REVISION | None = Field(description="Null for number 0: before the first.")
+    new: REVISION
+    changes: list[Change]
+
+
+class CompareQuery(ScopeQuery):
+    old: int = Field(ge=0, description="The number of a revision; 0 is before the first.")
+    new: int = Field(ge=1)
+
+
+_comparison = json_router("summaries")
+
+
+@_comparison.get("/revisions/compare", summary="What changed between two revisions", responses=answers(Comparison, 404))
+async def compare_revisions(query: Annotated[CompareQuery, Query()], caller: CallerParam) -> Response:
+    """Line by line, and within changed lines word by word; with the memories that each revision absorbed."""
+    return reply(compare(await caller.async_memory.summaries.revisions(query.scope), query.old, query.new))
+
+
+def compare(revisions: Sequence[Revision], old: int, new: int) -> dict[str, Any]:
+    """Compare two revisions by their numbers; 0 is the empty text before the first."""
+    by_number = {revision.number: revision for revision in revisions}
+    if missing := [number for number in (old, new) if number and number not in by_number]:
+        raise NotFoundError(f"there is no revision {missing[0]} of this summary")
+    before, after = by_number.get(old), by_number[new]
+    return {"old": before, "new": after, "changes": list(_changes(before.text if before else "", after.text))}
+
+
+def _changes(old: str, new: str) -> Iterator[dict[str, Any]]:
+    for kind, left, right in _differences(old.splitlines(keepends=True), new.splitlines(keepends=True)):
+        words: list[tuple[str, str]] = []
+        for part, before, after in _differences(_WORDS.findall(left), _WORDS.findall(right)):
+            pairs = [("same", before)] if part == "same" else [("removed", before), ("added", after)]
+            words += [pair for pair in pairs if pair[1]]
+        yield {"kind": kind, "old": left, "new": right, "words": words if kind == "changed" else []}
+
+
+def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    kinds = {"equal": "same", "delete": "removed", "insert": "added", "replace": "changed"}
+    if len(old) + len(new) > _MAX_PARTS:
+        yield "changed", "".join(old), "".join(new)
+        return
+    for kind, start, end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        yield kinds[kind], "".join(old[start:end]), "".join(new[new_start:new_end])
+
+
 ROUTERS: Final = (_health, _session)
-V1_ROUTERS: Final = (_transfer, _jobs, _events, _webhooks, _keys, _audit)
+V1_ROUTERS: Final = (_transfer, _jobs, _events, _webhooks, _keys, _audit, _comparison)
 """Below `/v1`."""

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from eunoe import __version__
 from eunoe.errors import EunoeError
-from eunoe.server import administration, chat, comparison, inspector, mem0, oauth_pages, projects, verbs
+from eunoe.server import administration, chat, inspector, mem0, oauth_pages, projects, verbs
 from eunoe.server.access import LoginError
 from eunoe.server.mcp.server import McpApp
 from eunoe.server.middleware import add_middleware, refusal
@@ -48,7 +48,7 @@ def create_app(services: Services) -> FastAPI:
     app.state.services = services
     for router in administration.ROUTERS:
         app.include_router(router)
-    for router in (comparison.router, *verbs.ROUTERS, chat.router, *administration.V1_ROUTERS):
+    for router in (*administration.V1_ROUTERS, *verbs.ROUTERS, chat.router):
         app.include_router(router, prefix="/v1")
     app.include_router(projects.router, prefix="/api")
     app.include_router(mem0.router, prefix="/compat/mem0")

@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from eunoe.apps.discussion.model import take_tag
 from eunoe.apps.discussion.texts import message_text
 from eunoe.apps.discussion.workflow import Environment, Workflow, run_workflow
-from eunoe.apps.discussion.workflow.document import ModelMap, WorkflowFolder
+from eunoe.apps.discussion.workflow.document import ModelMap, find_workflow
 from eunoe.apps.discussion.workflow.run import WorkflowResult
 from eunoe.apps.discussion.workflow.texts import read_messages
 from eunoe.errors import AccessError, EunoeError, InputError, LlmError, NotFoundError, ScopeError, WorkflowError
@@ -31,10 +31,10 @@ from eunoe.model.scope import Scope
 from eunoe.net.http import HttpError
 from eunoe.net.local_server import default_scope
 from eunoe.server.access import Caller
-from eunoe.server.common import CallerParam, ServicesParam
 from eunoe.server.config import ServerConfig
 from eunoe.server.keys import OWNER
 from eunoe.server.problems import NoLlmError
+from eunoe.server.requests import CallerParam, ServicesParam
 
 router = APIRouter(tags=["chat"])
 
@@ -270,7 +270,7 @@ def _workflow_run(
     if config.workflows is None:
         raise NotFoundError(f"there is no {show(name)}: start the server with --workflows DIR")
     try:
-        path = WorkflowFolder(config.workflows).find(name)
+        path = find_workflow(config.workflows, name)
     except WorkflowError:
         raise NotFoundError(f"there is no workflow {show(name)}") from None
     workflow = Workflow.load(path)

@@ -29,8 +29,8 @@ from eunoe.model.atom import Atom, Item, source_name, source_place
 from eunoe.model.json import json_value
 from eunoe.model.result import FormReport
 from eunoe.model.scope import Scope
-from eunoe.server.common import CallerParam, ServicesParam, reply
 from eunoe.server.keys import OWNER
+from eunoe.server.requests import CallerParam, ServicesParam, reply
 from eunoe.server.verbs import body_of
 
 router = APIRouter(include_in_schema=False)

@@ -15,10 +15,9 @@ from eunoe.errors import NotFoundError
 from eunoe.hosts.mem0 import Memory, MemoryNotFoundError
 from eunoe.hosts.mem0.arguments import OwnerMissingError
 from eunoe.server.access import Caller
-from eunoe.server.common import CallerParam, IdParam, reply
+from eunoe.server.openapi import answers
 from eunoe.server.problems import problem
-from eunoe.server.requests import json_router
-from eunoe.server.schemas import answers
+from eunoe.server.requests import CallerParam, IdParam, json_router, reply
 
 router = json_router("mem0")
 R = TypeVar("R")

@@ -20,10 +20,9 @@ from eunoe.errors import AccessError, EunoeError, InputError, ScopeError
 from eunoe.model.arguments import Right
 from eunoe.model.scope import Scope
 from eunoe.server.access import Caller
-from eunoe.server.common import CallerParam
 from eunoe.server.middleware import unescape_segment
 from eunoe.server.problems import status_of
-from eunoe.server.requests import check_limits, json_router, read_json
+from eunoe.server.requests import CallerParam, check_limits, json_router, read_json
 
 router = json_router("projects")
 _log = logging.getLogger("eunoe.server")

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import tempfile
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -28,40 +27,6 @@ from eunoe.server.observation import Metrics, Tracing
 from eunoe.server.state import ServerState
 from eunoe.server.webhooks import JOB_KIND as WEBHOOK_JOB
 from eunoe.server.webhooks import Webhooks, WebhookSender
-
-_EXPORT: Final = "export"
-
-
-class KeptCopies:
-    """Follows every forgetting that a server is asked for."""
-
-    def __init__(self, idempotency: Idempotency, jobs: JobQueue, exports: Path) -> None:
-        self._idempotency = idempotency
-        self._jobs = jobs
-        self._exports = exports
-
-    def __call__(self, change: Change) -> None:
-        """Drop what repeats a change, if something was forgotten by it."""
-        if change.verb == "forget" and not change.error:
-            self._idempotency.forget(change.forgotten)
-            self._drop_exports(change.scopes)
-
-    def _drop_exports(self, scopes: Iterable[Scope]) -> None:
-        for job in self._jobs.of_kind(_EXPORT):
-            exported = [Scope.stored(text) for text in job.options["scopes"]]
-            if any(_may_share(scope, each) for scope in scopes for each in exported):
-                (self._exports / f"{job.id}.jsonl").unlink(missing_ok=True)
-                if job.state == "running":  # it may have read what is gone
-                    with suppress(ConflictError):
-                        self._jobs.cancel(job.id)
-
-
-def _may_share(scope: Scope, other: Scope) -> bool:
-    """Whether one stream can be meant by both."""
-    pairs = other.pairs.items()
-    is_tenant = scope.pairs.get("tenant") == other.pairs.get("tenant")
-    return is_tenant and all(scope.pairs.get(key, value) == value for key, value in pairs)
-
 
 _REGISTRATIONS_PER_MINUTE: Final = 10
 
@@ -90,8 +55,9 @@ class Services:
         self.idempotency = Idempotency(self.state)
         self.exports = self.files.state.with_suffix(".exports")
         self.jobs = JobQueue(self.state, pause_seconds=config.retry_seconds)
-        copies = KeptCopies(self.idempotency, self.jobs, self.exports)
-        self.access = Access(self.memory, self.keys, self.sessions, self.audit, self.owner_token, self.oauth, copies)
+        self.access = Access(
+            self.memory, self.keys, self.sessions, self.audit, self.owner_token, self.oauth, self._drop_copies
+        )
         self.logins = Logins(self.access, config.failures_per_minute)
         self.stopping = asyncio.Event()
         """Set when the server stops: streams of events end then."""
@@ -122,6 +88,19 @@ class Services:
         key = self.keys.find(key_id)
         return self.access.memory(key).blocking if key else None
 
+    def _drop_copies(self, change: Change) -> None:
+        """Replies to requests that are done once, and files of exports, may repeat what was forgotten."""
+        if change.verb != "forget" or change.error:
+            return
+        self.idempotency.forget(change.forgotten)
+        for job in self.jobs.of_kind("export"):
+            exported = [Scope.stored(text) for text in job.options["scopes"]]
+            if any(_may_share(scope, each) for scope in change.scopes for each in exported):
+                (self.exports / f"{job.id}.jsonl").unlink(missing_ok=True)
+                if job.state == "running":  # it may have read what is gone
+                    with suppress(ConflictError):
+                        self.jobs.cancel(job.id)
+
     def _form(self, scope: Scope) -> None:
         """Have a conversation formed that is due."""
         self.worker.add("form", tenant=scope.pairs.get("tenant", ""), scope=scope.text)
@@ -139,3 +118,10 @@ class Services:
         self.state.close()
         if self._folder:
             self._folder.cleanup()
+
+
+def _may_share(scope: Scope, other: Scope) -> bool:
+    """Whether one stream can be meant by both."""
+    pairs = other.pairs.items()
+    is_tenant = scope.pairs.get("tenant") == other.pairs.get("tenant")
+    return is_tenant and all(scope.pairs.get(key, value) == value for key, value in pairs)

@@ -28,23 +28,24 @@ from eunoe.model.result import BackupReport, Hits
 from eunoe.recall.recipes import MAX_BUDGET_MS
 from eunoe.recall.request import find_recipe
 from eunoe.server.access import Caller
-from eunoe.server.common import (
+from eunoe.server.openapi import answers, json_type, model_of
+from eunoe.server.problems import NoEmbedderError, NoLlmError
+from eunoe.server.requests import (
     Body,
     CallerParam,
     Fields,
     IdParam,
     MessageField,
     ModelField,
+    OnceParam,
     ScopeField,
     ScopesField,
     ScopeText,
     ServicesParam,
     TimeField,
+    json_router,
     reply,
 )
-from eunoe.server.problems import NoEmbedderError, NoLlmError
-from eunoe.server.requests import OnceParam, json_router
-from eunoe.server.schemas import answers, json_type, model_of
 
 _FLUSH_SECONDS: Final = 30.0
 _BACKUP_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

@@ -28,7 +28,7 @@ from eunoe.model.json import json_value
 from eunoe.net.http import HttpClient, HttpError
 from eunoe.server.jobs import MAX_ATTEMPTS, Job, Progress
 from eunoe.server.state import ServerState, insert
-from eunoe.work.workers import Worker
+from eunoe.work.thread import WorkThread
 
 MAX_WEBHOOKS: Final = 100
 """Of one tenant."""
@@ -294,7 +294,7 @@ class WebhookSender:
     def __init__(self, webhooks: Webhooks, find_memory: Callable[[str], Memory | None]) -> None:
         self._webhooks = webhooks
         self._find_memory = find_memory
-        self._looker = Worker[str](self._look, "eunoe-webhooks")
+        self._looker = WorkThread[str](self._look, "eunoe-webhooks")
         self._add_job: Callable[[Webhook], object] = lambda webhook: None
 
     def start(self, add_job: Callable[[Webhook], object]) -> None:

@@ -41,6 +41,22 @@ _MAX_YEARS: Final = 30
 _FIRST_MOMENT: Final = -62_135_596_800.0
 """The first that a datetime can hold."""
 
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+_YEAR_OF_AGE: Final = 365 * _DAY
+_UNITS: Final = (
+    (_HOUR, _MINUTE, "minute"),
+    (_DAY, _HOUR, "hour"),
+    (7 * _DAY, _DAY, "day"),
+    (28 * _DAY, 7 * _DAY, "week"),
+    (_YEAR_OF_AGE, 30.4375 * _DAY, "month"),
+    (float("inf"), _YEAR_OF_AGE, "year"),
+)
+"""Ages below so many seconds are given in the unit of so many seconds."""
+_CLOCK_SKEW_SECONDS: Final = 5 * _MINUTE
+"""A clock that runs a little behind does not make a memory a plan."""
+
 
 class DateRange(NamedTuple):
     """A half-open range of time in epoch seconds, and the span of the text it was read from."""
@@ -364,23 +380,6 @@ def _move(item: DateRange, before: str) -> DateRange:
     return DateRange(item.end, item.end + size, span)
 
 
-_MINUTE: Final = 60
-_HOUR: Final = 60 * _MINUTE
-_DAY: Final = 24 * _HOUR
-_YEAR_OF_AGE: Final = 365 * _DAY
-_UNITS: Final = (
-    (_HOUR, _MINUTE, "minute"),
-    (_DAY, _HOUR, "hour"),
-    (7 * _DAY, _DAY, "day"),
-    (28 * _DAY, 7 * _DAY, "week"),
-    (_YEAR_OF_AGE, 30.4375 * _DAY, "month"),
-    (float("inf"), _YEAR_OF_AGE, "year"),
-)
-"""Ages below so many seconds are given in the unit of so many seconds."""
-_CLOCK_SKEW_SECONDS: Final = 5 * _MINUTE
-"""A clock that runs a little behind does not make a memory a plan."""
-
-
 def describe_age(then: datetime, now: datetime) -> str:
     """Say how long before `now` it was, or how long it is still to go.
 
@@ -407,11 +406,6 @@ def date_and_age(then: datetime, now: datetime) -> str:
     return f"{then.date().isoformat()}, {describe_age(then, now)}"
 
 
-_DAY_SECONDS: Final = 86_400.0
-_YEAR_SECONDS: Final = 366 * _DAY_SECONDS
-_WEEK_SECONDS: Final = 7 * _DAY_SECONDS
-
-
 def is_day_over(plan: str, said: str, now: datetime) -> bool:
     """Return whether a plan names a day that was to come when it was said, on the ISO date given, and is over.
 
@@ -422,10 +416,10 @@ def is_day_over(plan: str, said: str, now: datetime) -> bool:
         start = datetime.fromisoformat(said).replace(tzinfo=UTC).timestamp()
     except ValueError:
         return False
-    ranges = find_date_ranges(plan, start, (start, start + _YEAR_SECONDS))
+    ranges = find_date_ranges(plan, start, (start, start + 366 * DAY_SECONDS))
     ends = list[float]()
     for first, last, _ in ranges:  # a weekday in a plan is the next one, not the last
-        is_past_day = start - _WEEK_SECONDS <= first < start and last - first <= _DAY_SECONDS
-        ends.append(last + _WEEK_SECONDS if is_past_day else last)
+        is_past_day = start - 7 * DAY_SECONDS <= first < start and last - first <= DAY_SECONDS
+        ends.append(last + 7 * DAY_SECONDS if is_past_day else last)
     ends = [end for end in ends if end > start]
     return bool(ends) and min(ends) <= now.timestamp()

@@ -181,7 +181,7 @@ _VOTES: Final = votes_by_word(
 
 
 _MAX_CHARACTERS: Final = 2000
-_LEAST_POINTS: Final = 6
+_LEAST_SURE_POINTS: Final = 6
 """More than one word: "Los Angeles" is no Spanish."""
 _LEAST_LETTERS: Final = 3
 """Of another script: a "π" and a "μm" are no Greek."""
@@ -227,7 +227,7 @@ def name_language(text: str) -> str:
     points, hints = _points([vote for vote in votes if ENGLISH not in vote.languages]), _points(every)
     best = max(points, key=lambda language: (points[language], hints.get(language, 0)), default=ENGLISH)
     english = sum(vote.weight for vote in votes if ENGLISH in vote.languages and best not in vote.languages)
-    if best != ENGLISH and points[best] >= max(_LEAST_POINTS, _MAX_ENGLISH_SHARE * english):
+    if best != ENGLISH and points[best] >= max(_LEAST_SURE_POINTS, _MAX_ENGLISH_SHARE * english):
         return LANGUAGES[best].capitalize()
     is_english = english >= WORD_WEIGHT or (best == ENGLISH and votes)
     return ENGLISH_NAME if is_english else ""

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import eunoe
+from eunoe.apps.discussion.documents import current_summary
 from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, chunk_memories, discussion_scope, keyword_memories
 from eunoe.apps.discussion.settings import DiscussionSettings
-from eunoe.apps.discussion.summary import current_summary
 from eunoe.apps.discussion.update import update_discussion
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, run_workflow
 from eunoe.llm.contract import Prompt, ScriptedLlm

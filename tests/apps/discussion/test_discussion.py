@@ -12,6 +12,7 @@ import pytest
 
 import eunoe
 from eunoe.apps.discussion import Discussion, DiscussionSettings, discussion_ids
+from eunoe.apps.discussion.documents import StateDocument, current_summary
 from eunoe.apps.discussion.files import Layout, import_discussion, import_folder
 from eunoe.apps.discussion.model import chunk_memories, discussion_scope, keyword_memories
 from eunoe.apps.discussion.settings import (
@@ -20,8 +21,6 @@ from eunoe.apps.discussion.settings import (
     StateDocumentSettings,
     SummarySettings,
 )
-from eunoe.apps.discussion.state_document import StateDocument
-from eunoe.apps.discussion.summary import current_summary
 from eunoe.errors import InputError, LlmError, WorkflowError
 from eunoe.llm.contract import Prompt, ScriptedLlm
 

@@ -12,11 +12,11 @@ import pytest
 from tests.support.discussion_writer import DiscussionWriter
 
 import eunoe
+from eunoe.apps.discussion.documents import StateDocument
 from eunoe.apps.discussion.keywords import KeywordQuery
 from eunoe.apps.discussion.log import DiscussionLog
 from eunoe.apps.discussion.model import discussion_scope
 from eunoe.apps.discussion.retrievers import DiscussionReader
-from eunoe.apps.discussion.state_document import StateDocument
 from eunoe.apps.discussion.texts import Retrieval
 from eunoe.errors import InputError
 from eunoe.memory import Memory

@@ -10,9 +10,9 @@ import pytest
 from tests.support.discussion_writer import DiscussionWriter
 
 import eunoe
+from eunoe.apps.discussion.documents import StateDocument
 from eunoe.apps.discussion.model import discussion_scope
 from eunoe.apps.discussion.retrievers import MemoryService
-from eunoe.apps.discussion.state_document import StateDocument
 from eunoe.errors import StoreError
 
 SEARCH = (

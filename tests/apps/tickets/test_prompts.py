@@ -35,7 +35,6 @@ from eunoe.apps.tickets import (
 )
 from eunoe.apps.tickets.memory import COMPLETED_WORK_QUERY
 from eunoe.errors import InputError, LlmError
-from eunoe.llm.contract import Prompt
 from eunoe.llm.contract import ScriptedLlm as Model
 
 
@@ -72,20 +71,6 @@ class TestWhatTheWorkerMayNotSee:
         memory = RecordingMemory(lambda query: [("m1", LESSON, 0.9)] if query == COMPLETED_WORK_QUERY else [])
         _, _, worker = run(folder, [PLAN, LEAK, LEAK, COMPLETE], ["ok", "ok"], memory)
         assert worker.prompts[1] == "First read this: [...] CUSTOMER_ID, [...] Then go on."
-
-    def test_a_memory_handed_out_in_pieces_over_several_turns_is_stopped(self, folder: RunFolder) -> None:
-        pieces = ["The orders table had no index", "and adding one made the", "search fast again at once"]
-        leaks = [
-            {"complete": False, "summary": "", "next_prompt": f"Note that {piece}, then go on."} for piece in pieces
-        ]
-
-        def decide(prompt: Prompt) -> Any:
-            sent = prompt.text.count("<prompt-")
-            return COMPLETE if sent == len(pieces) else leaks[sent]
-
-        state, _, worker = run(folder, decide, lambda prompt: f"You said: {prompt}", memory_recalling(LESSON))
-        assert worker.prompts[-1] == "Note that [...] then go on."
-        assert [step.notes for step in state.steps if step.notes]
 
     def test_names_out_of_a_memory_are_sent(self, folder: RunFolder) -> None:
         lesson = "The bug was in src/shop/orders.py, OrderTable.find_rows, see commit 9f86d08 and tests/test_orders.py."

@@ -94,16 +94,6 @@ def test_every_damaged_state_is_set_aside_under_its_own_name(folder: RunFolder) 
     assert sorted(place.name for place in path.parent.iterdir()) == ["state.damaged-2.json", "state.damaged.json"]
 
 
-def test_a_state_that_an_earlier_version_wrote_is_read(folder: RunFolder) -> None:
-    with folder.lock("shop", "search-1"):
-        folder.save(RunState(Ticket("search-1", "Slow search", project="shop"), outcome="failed"))
-    path = folder.ticket_folder("shop", "search-1") / "state.json"
-    fields = {name: value for name, value in json.loads(path.read_text()).items() if name != "work"}
-    path.write_text(json.dumps({**fields, "baseline": {"folder": "/x", "commit": "", "moment": 1, "files": {}}}))
-    state = folder.get("shop", "search-1")
-    assert (state.outcome, state.work) == ("failed", None)
-
-
 SAVING = """
 import sys
 from eunoe.apps.tickets import RunFolder, RunState, Ticket

@@ -1,6 +1,5 @@
 """Vectors of models in folders, against the same models in NumPy."""
 
-import random
 from pathlib import Path
 from shutil import copytree
 from typing import ClassVar
@@ -23,7 +22,7 @@ from tests.embed.folder.models import (
     wordpiece,
     xlm_roberta,
 )
-from tests.embed.samples import ODD_TEXTS, python
+from tests.embed.samples import python
 
 from eunoe.embed import load_embedder
 from eunoe.embed.folder import FolderEncoder
@@ -52,9 +51,6 @@ class TestArchitectures:
         folder = xlm_roberta(tmp_path / "xlm")
         onnx.save_model(folder.model.graph(names), str(folder.path / "model.onnx"))
         assert_mean(folder)
-
-    def test_ids_of_32_bits(self, tmp_path: Path) -> None:
-        assert_mean(bert(tmp_path / "model", graph=TinyModel(wordpiece().get_vocab_size()).graph(ids="int32")))
 
     def test_a_graph_of_fixed_length_takes_one_text_at_a_time(self, tmp_path: Path) -> None:
         folder = bert(tmp_path / "model", graph=TinyModel(wordpiece().get_vocab_size()).graph(shape="1, 40"))
@@ -114,22 +110,6 @@ class TestBatches:
         texts = [" ".join(LINES[number % 7].split()[: 1 + number % 5]) for number in range(300)]
         alone = np.stack([encoder.embed([text])[0] for text in texts])
         assert np.abs(encoder.embed(texts) - alone).max() < NOISE
-
-    def test_rows_come_in_the_order_of_the_texts_over_many_threads(self, tmp_path: Path) -> None:
-        folder = bert(tmp_path / "model")
-        texts = [f"{'cello ' * (number % 30)}boat {number}" for number in range(200)]
-        order = random.Random(1).sample(range(200), 200)
-        shuffled = FolderEncoder(str(folder.path), threads=3).embed([texts[place] for place in order])
-        assert np.abs(FolderEncoder(str(folder.path), threads=1).embed(texts)[order] - shuffled).max() < NOISE
-
-    def test_odd_and_huge_texts_do_not_break_it(self, tmp_path: Path) -> None:
-        for make in (bert, xlm_roberta):
-            encoder = FolderEncoder(str(make(tmp_path / make.__name__).path))
-            rows = encoder.embed([*ODD_TEXTS, "the cello " * 200_000, "", " \n"])
-            assert set(np.linalg.norm(rows, axis=1).round(5)) <= {0.0, 1.0}
-            assert rows[-3].any()
-            assert not rows[-2:].any()
-            assert encoder.embed([]).shape == (0, DIM)
 
     def test_what_the_tokenizer_does_not_know_gives_a_zero_row(self, tmp_path: Path) -> None:
         folder = bert(tmp_path / "e5-tiny")

@@ -3,18 +3,16 @@
 import shutil
 from pathlib import Path
 
-import numpy as np
 import onnx
 import pytest
-from tests.embed.folder.models import DIM, Folder, TinyModel, bert, xlm_roberta
+from tests.embed.folder.models import Folder, TinyModel, bert, xlm_roberta
 
 import eunoe
-from eunoe.apps.projects.settings import ProjectSettings
 from eunoe.cli.app import run
 from eunoe.cli.command import Options
 from eunoe.cli.serve import _arguments
 from eunoe.embed import encoder
-from eunoe.errors import EmbedderError, InputError, ModelMismatchError
+from eunoe.errors import EmbedderError, ModelMismatchError
 
 ANNA = "user=anna"
 
@@ -143,27 +141,8 @@ class TestCommandLine:
         assert run(["recall", ANNA, "the old cello", "--recipe", "dense"]) == 0
         assert "cello" in capsys.readouterr().out
 
-    def test_a_bad_folder_is_one_line(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        store = ["--store", str(tmp_path / "memory.db")]
-        assert run([*store, "--embedder", f"folder:{tmp_path}", "remember", ANNA, "Anna plays the cello."]) == 1
-        error = capsys.readouterr().err
-        assert error.count("\n") == 1
-        assert "has no model.onnx" in error
-
     def test_an_assistant_is_told_the_whole_path(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
         words = _arguments(Options(embedder="folder:models/tiny"), "default", None, False)
         assert words == ("--embedder", f"folder:{tmp_path / 'models' / 'tiny'}")
         assert _arguments(Options(), "default", None, False) == ()
-
-
-class TestOtherSettings:
-    def test_projects(self, folder: Folder) -> None:
-        assert ProjectSettings(embedding_model=folder.spec).embedder() == folder.spec
-        assert ProjectSettings(embedding_model=f"{folder.spec}x").embedder() == "auto"
-
-    def test_vectors_of_another_length_are_refused(self, folder: Folder) -> None:
-        with eunoe.open(":memory:", embedder=folder.spec) as memory:
-            with pytest.raises(InputError, match=f"has {DIM}"):
-                memory.remember(ANNA, "A cello.", vector=[1.0, 2.0])
-            assert memory.remember(ANNA, "A cello.", vector=np.ones(DIM)).embedded

@@ -7,8 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from tenxgraph.core.state import AgentState, Message
-from tenxgraph.runtime.adapters.llm.model_response_converter import ModelResponseConverter
+from tenxgraph.core.state import AgentState
 from tenxgraph.storage.store.store_schema import MemorySearchResult, MemoryType
 from tests.support.agentflow_graphs import (
     InjectQ,
@@ -19,7 +18,7 @@ from tests.support.agentflow_graphs import (
     tool_loop,
     user_message,
 )
-from tests.support.agentflow_memory import compile_chain, convert_messages, user
+from tests.support.agentflow_memory import compile_chain
 
 from eunoe.hosts.agentflow import (
     FACT_EXTRACTION_PROMPT,
@@ -183,20 +182,6 @@ def test_many_runs_of_one_graph_at_once_stay_apart(store: EunoeStore) -> None:
         assert [other for other in users if f"{other}-blue" in shown] == [name]
 
 
-def test_a_stream_remembers_too(store: EunoeStore) -> None:
-    model = ScriptedModel([{"tool": "user_memory_tool", "action": "remember", "text": "Anna likes tea."}, "Noted."])
-    app = with_tools(store, model)
-
-    async def stream() -> list[Any]:
-        chunks = [chunk async for chunk in app.astream(user_message("I like tea."), config=ANNA)]
-        await app._task_manager.wait_for_all(return_exceptions=True)
-        await app.aclose()
-        return chunks
-
-    assert len(asyncio.run(stream())) > 0
-    assert contents(store.get_all(ANNA)) == ["Anna likes tea."]
-
-
 FACT = "Anna is allergic to peanuts."
 
 
@@ -208,27 +193,6 @@ def ask(app: Any, text: str) -> str:
     result = asyncio.run(app.ainvoke(user_message(text), config=dict(ANNA)))
     answer: str = result["messages"][-1].text()
     return answer
-
-
-def test_an_agent_that_uses_its_memory_itself(memory: Memory) -> None:
-    container, store = InjectQ(), EunoeStore(memory)
-    manager = configure_memory(container, store)
-    asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), [FACT]))
-    model = ScriptedModel(["You must not eat peanuts."])
-
-    async def memory_aware_agent(state: AgentState, config: dict[str, Any]) -> Message:
-        memories = await manager.retrieve_context(config, state.context[-1].text())
-        prompt = f"You are helpful. Context from memory:\n{manager.format_memories(memories)}"
-        messages = convert_messages(system_prompts=[{"role": "system", "content": prompt}], state=state)
-        answer = await ModelResponseConverter(await complete(model, messages), converter="openai").invoke()
-        await manager.store_interaction(config, state.context[-1], answer)
-        return answer
-
-    app = compile_chain({"MAIN": memory_aware_agent}, container=container)
-    assert ask(app, "What is Anna allergic to?") == "You must not eat peanuts."
-    assert f"[semantic] {FACT} (score" in model.system_text
-    stored = asyncio.run(store.aget_all(ANNA))
-    assert stored[-1].content == "User: What is Anna allergic to?\nAssistant: You must not eat peanuts."
 
 
 def test_an_agent_that_keeps_facts(memory: Memory) -> None:

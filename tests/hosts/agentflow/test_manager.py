@@ -384,14 +384,6 @@ def test_a_user_is_forgotten(any_store: BaseStore, scope: Any) -> None:
     assert {memory.id for memory in left} == {kept}
 
 
-def test_eunoe_finds_what_has_other_words(eunoe_store: EunoeStore) -> None:
-    manager = MemoryManager(eunoe_store)
-    facts = ["Anna is allergic to peanuts.", "Anna lives in Lisbon.", "The server runs Debian 13."]
-    asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), facts))
-    assert recall(manager, "Is Anna allergic to anything?")[0] == "Anna is allergic to peanuts."
-    assert recall(manager, "How do magnets work?") == []
-
-
 @pytest.mark.parametrize("scope", ["user", "thread"])
 def test_the_same_words_at_once_are_one_memory(eunoe_store: EunoeStore, scope: Any) -> None:
     """Managers of their own stand for processes."""
@@ -435,20 +427,6 @@ def test_a_fact_that_was_changed_is_not_overwritten_by_its_first_words(eunoe_sto
     [second] = asyncio.run(manager.extract_and_store_facts(ANNA, user("x"), ["Anna lives in Lisbon."]))
     texts = {memory.id: memory.content for memory in eunoe_store.get_all(ANNA)}
     assert texts == {first: "Anna lives in Porto.", second: "Anna lives in Lisbon."}
-
-
-def test_turns_that_share_a_memory_do_not_overwrite_each_other(eunoe_store: EunoeStore) -> None:
-    manager = MemoryManager(eunoe_store)
-    turns = [user("Which tea?"), user("Which tea?")]
-
-    async def run() -> None:
-        await asyncio.gather(*(manager.store_interaction(ANNA, turn, assistant("Green tea.")) for turn in turns))
-        for number, turn in enumerate(turns):
-            await manager.store_interaction(ANNA, turn, assistant(f"Black tea, number {number}."))
-
-    asyncio.run(run())
-    texts = [memory.content.partition("Assistant: ")[2] for memory in eunoe_store.get_all(ANNA)]
-    assert sorted(texts) == ["Black tea, number 0.", "Black tea, number 1."]
 
 
 def test_each_line_has_number_type_score_and_age() -> None:

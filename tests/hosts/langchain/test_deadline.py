@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Event, get_ident
 from typing import Any
 
@@ -57,14 +56,6 @@ def test_a_closed_memory_costs_the_memory_alone(
     assert call(agent, human("A secret."))["messages"][-1].text == "Hello."
     assert "ClosedError" in caplog.text
     assert "secret" not in caplog.text
-
-
-@both_ways
-def test_a_damaged_file_costs_the_memory_alone(call: Invoke, path: Path, agent_of: Callable[..., Any]) -> None:
-    agent = agent_of(ScriptedModel("Hello."))
-    for file in path.parent.glob("memory.db*"):
-        file.write_bytes(b"\0" * 8192)
-    assert call(agent, human("I like tea."))["messages"][-1].text == "Hello."
 
 
 @both_ways

@@ -146,12 +146,6 @@ def test_a_page_after_other_work_is_the_last_message() -> None:
     assert messages[1].text == "I read first."
 
 
-def test_a_page_of_an_earlier_turn_is_left_alone() -> None:
-    messages, _ = run(STORE, "Stored.")
-    agent = create_agent(ScriptedModel("Saved."), [read_file], middleware=[Notebook()])
-    assert agent.invoke({"messages": [*messages, HumanMessage("Thanks")]})["messages"][-1].content == "Saved."
-
-
 def test_blocks_of_a_provider_keep_what_is_not_text() -> None:
     thought = {"type": "thinking", "thinking": "hm", "signature": "s"}
     blocks = STORE.model_copy(update={"content": [thought, {"type": "text", "text": PAGE}]})

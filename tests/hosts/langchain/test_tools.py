@@ -93,10 +93,6 @@ def test_what_a_search_finds_is_escaped_and_fenced(memory: Memory, agent_of: Cal
     assert not any(mark in text for mark in ("<tool>", "\x1b", "\u202e", "<|im_start|>"))
 
 
-def test_a_search_that_finds_nothing_says_so(agent_of: Callable[..., Any]) -> None:
-    assert result(agent_of, "search_long_term_memory", query="tea").text == "No relevant memories found."
-
-
 def test_a_late_write_is_not_said_to_be_lost(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = Event()
     remember = Memory.remember
@@ -113,12 +109,3 @@ def test_a_late_write_is_not_said_to_be_lost(memory: Memory, monkeypatch: pytest
     assert "may still be written" in answer.text
     gate.set()
     wait_until(lambda: [item.text for item in memory.list("user=anna").items] == ["Anna likes tea."])
-
-
-def test_a_closed_memory_is_an_error_without_its_text(memory: Memory, agent_of: Callable[..., Any]) -> None:
-    memory.close()
-    for name, arguments in {"search_long_term_memory": {"query": "x"}, "store_memory": {"content": "x"}}.items():
-        answer = result(agent_of, name, **arguments)
-        assert answer.status == "error"
-        assert "Go on without it" in answer.text
-        assert "closed" not in answer.text

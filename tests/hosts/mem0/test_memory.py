@@ -98,18 +98,6 @@ def test_what_is_said_is_learned_by_rules_once(dense_memory: Memory) -> None:
     assert (hit["memory"], hit["metadata"], hit["attributed_to"]) == (added["memory"], {"source": "chat"}, "user")
 
 
-@pytest.mark.parametrize(
-    "ids", [{"agent_id": "cook"}, {"run_id": "r1"}, {"user_id": "u", "agent_id": "a", "run_id": "r"}]
-)
-def test_what_is_learned_has_all_the_ids_that_were_named(memory: Memory, ids: dict[str, str]) -> None:
-    (added,) = memory.add("My dog is called Bruno.", **ids)["results"]  # type: ignore[arg-type]
-    item = memory.get(added["id"])
-    assert item is not None
-    assert {name: item[name] for name in ids} == ids
-    for name, value in ids.items():
-        assert texts(memory.get_all(filters={name: value})) == [added["memory"]]
-
-
 def test_a_language_model_puts_it_in_its_own_words(path: Path) -> None:
     def answer(prompt: Prompt) -> Any:
         if prompt.name == "facts":
@@ -224,16 +212,6 @@ def test_what_has_expired_is_shown_on_demand(memory: Memory) -> None:
     assert memory.get_all(filters=ANNA)["results"] == []
     with pytest.raises(ValueError, match="YYYY-MM-DD"):
         keep(memory, "x", expiration_date="tomorrow")
-
-
-def test_the_last_of_all_days_never_ends(memory: Memory) -> None:
-    id = keep(memory, "The sun shines.", expiration_date="9999-12-31")
-    other = keep(memory, "The moon shines.")
-    memory.update(other, expiration_date="9999-12-31")
-    items = memory.get_all(filters=ANNA)["results"]
-    assert {item["id"]: item["expiration_date"] for item in items} == dict.fromkeys((id, other), "9999-12-31")
-    keep(memory, "Rain.", expiration_date="0001-01-01")
-    assert len(memory.get_all(filters=ANNA)["results"]) == 2
 
 
 def test_metadata_never_says_whose_memory_it_is(memory: Memory, caplog: pytest.LogCaptureFixture) -> None:

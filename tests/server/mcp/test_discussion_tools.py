@@ -13,7 +13,6 @@ from tests.support.mcp_client import ANNA, Connect, call, refusal, stdio_paramet
 import eunoe
 from eunoe.apps.discussion import Discussion, retrievers
 from eunoe.apps.discussion.files import import_discussion
-from eunoe.apps.discussion.retrievers import RETRIEVERS
 from eunoe.model.scope import Scope
 from eunoe.server.mcp.discussion import DISCUSSION_TOOLS, update_discussion
 from eunoe.server.mcp.tool import Caller, Confirmation, ScopeRule, Tool, ToolCall
@@ -119,10 +118,6 @@ async def test_over_standard_input_and_output(tmp_path: Path) -> None:
         await call(client, "update_discussion", discussion_id="trip", user_message="Hello Rome")
         found = await call(client, "search_conversation", discussion_id="trip", keywords="rome")
     assert "Hello Rome" in found["text"]
-
-
-async def test_every_retriever_is_a_tool() -> None:
-    assert len(DISCUSSION_TOOLS) == len(RETRIEVERS) + 1
 
 
 @pytest.mark.parametrize("tool", DISCUSSION_TOOLS, ids=lambda tool: tool.name)

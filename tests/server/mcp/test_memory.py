@@ -24,6 +24,7 @@ def tokens_of(result) -> int:
     return max(token_count(text), len(text) // 4)
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"], indirect=True)
 @pytest.mark.anyio
 async def test_the_list_of_tools_is_short_and_complete(connect: Connect):
     async with connect() as client:
@@ -40,12 +41,7 @@ async def test_the_list_of_tools_is_short_and_complete(connect: Connect):
     assert read_only == ["recall", "context", "get", "list"]
 
 
-@pytest.mark.anyio
-async def test_a_client_is_told_whose_memory_is_meant(connect: Connect):
-    async with connect() as client:
-        assert "user=anna" in client.instructions
-
-
+@pytest.mark.parametrize("mode", ["auto", "legacy"], indirect=True)
 @pytest.mark.anyio
 async def test_what_is_remembered_is_recalled_listed_and_read(connect: Connect, memory):
     async with connect() as client:
@@ -188,12 +184,6 @@ async def test_what_a_key_may_not_call_is_not_listed(connect: Connect, memory):
 
 
 @pytest.mark.anyio
-async def test_the_profile_read_has_no_tool_that_writes(connect: Connect):
-    async with connect("read") as client:
-        assert [tool.name for tool in (await client.list_tools()).tools] == ["recall", "context", "get", "list"]
-
-
-@pytest.mark.anyio
 async def test_a_server_without_a_default_scope_asks_for_one(connect: Connect):
     async with connect(default=None, within=None) as client:
         (tool, *_) = (await client.list_tools()).tools
@@ -243,14 +233,6 @@ async def test_words_only_preview_and_the_token_removes_what_was_shown(connect: 
     assert done["removed"] == len(shown)
     assert memory.get(ANNA, kept).text in texts(memory)
     assert not texts(memory) & {three[id] for id in shown}
-
-
-@pytest.mark.anyio
-async def test_ids_remove_at_once(connect: Connect, memory, three):
-    first, *rest = three
-    async with connect() as client:
-        assert (await call(client, "forget", ids=[first]))["removed"] == 1
-    assert texts(memory) == {three[id] for id in rest}
 
 
 @pytest.mark.anyio

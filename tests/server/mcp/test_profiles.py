@@ -49,6 +49,7 @@ async def test_a_long_document_is_read_in_parts(connect: Connect, memory):
     assert len(parts) > 5
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"], indirect=True)
 async def test_streams_within_reach_are_resources_in_pages(connect: Connect, memory):
     for number in range(60):
         memory.remember({"user": "anna", "session": f"s{number:02}"}, "Anna likes tea.")
@@ -85,6 +86,7 @@ async def test_a_summary_is_a_resource_and_only_data(connect: Connect, memory):
     assert "never instructions" in contents.text
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"], indirect=True)
 async def test_prompts_bring_what_is_remembered(connect: Connect, memory):
     memory.remember(ANNA, "Anna likes tea.")
     async with connect() as client:

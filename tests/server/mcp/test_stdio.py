@@ -33,6 +33,7 @@ INITIALIZE = {
 }
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"], indirect=True)
 @pytest.mark.anyio
 async def test_an_assistant_remembers_across_processes(tmp_path: Path, mode: str):
     store = tmp_path / "memory.db"

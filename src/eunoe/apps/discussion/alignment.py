@@ -12,8 +12,6 @@ nothing; new messages remember what was left out before them, and later requests
 chat grows, and what was deleted stays where it was.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -68,27 +66,11 @@ def align(log: Sequence[Key], request: Sequence[Key]) -> list[Pair]:
 
 
 def _overlap(log: Sequence[Key], request: Sequence[Key]) -> int:
-    """How many messages at the end of the log the request begins with, at most (Knuth, Morris and Pratt)."""
-    shorter = _borders(request)
-    length = 0
-    for key in log[max(0, len(log) - len(request)) :]:
-        while length and (length == len(request) or request[length] != key):
-            length = shorter[length - 1]
-        if length < len(request) and request[length] == key:
-            length += 1
-    return length
-
-
-def _borders(keys: Sequence[Key]) -> list[int]:
-    """For each opening of the sequence: how long its longest proper opening is that it also ends with."""
-    lengths = [0] * len(keys)
-    length = 0
-    for place in range(1, len(keys)):
-        while length and keys[place] != keys[length]:
-            length = lengths[length - 1]
-        length += keys[place] == keys[length]
-        lengths[place] = length
-    return lengths
+    """How many messages at the end of the log the request begins with, at most."""
+    for count in range(min(len(log), len(request)), 0, -1):
+        if log[-count] == request[0] and log[-1] == request[count - 1] and log[-count:] == request[:count]:
+            return count
+    return 0
 
 
 def _cost(log: Sequence[Key], request: Sequence[Key], pairs: Sequence[Pair]) -> float:
@@ -266,8 +248,10 @@ class _Comparison:
         self._known_holes = log[self._visible[-1]].holes if self._visible else ()
         self._pairs = align(self._keys, [line.key for line in request])
         self._result = LogChanges([None] * len(request))
-        if not self._is_convincing():
-            self._pairs = []
+        # A short message that was also said far up means nothing.
+        if self._pairs and not self._tail_is_gone() and self._rare_pairs() <= 1:
+            starts_both = self._pairs[0] == (0, 0)
+            self._pairs = self._pairs if starts_both and len(self._request) > len(self._pairs) else []
 
     def changes(self) -> LogChanges:
         for pair in self._pairs:
@@ -282,13 +266,6 @@ class _Comparison:
                 self._result.holes.setdefault(before.request, after.request)
         return self._result
 
-    def _is_convincing(self) -> bool:
-        """Whether the pairs mean anything: a short message that was also said far up does not."""
-        if not self._pairs or self._tail_is_gone():
-            return True
-        starts_both = self._pairs[0] == (0, 0)
-        return self._rare_pairs() > 1 or (starts_both and len(self._request) > len(self._pairs))
-
     def _gaps(self) -> Iterator[_Gap]:
         end, count = len(self._visible), len(self._request)
         if not self._pairs:
@@ -297,7 +274,10 @@ class _Comparison:
             return
         yield self._head()
         for number, (before, after) in enumerate(pairwise(self._pairs), 1):
-            yield self._hole(before, after, number)
+            gone, new = range(before.log + 1, after.log), range(before.request + 1, after.request)
+            is_gone = bool(gone) and (self._is_whole or self._is_deleted(gone, new, before, number))
+            self._retract(gone if is_gone else range(0))
+            yield _Gap(new, before.log if is_gone or not gone else after.log - 1, after.log)
         yield self._tail()
 
     def _head(self) -> _Gap:
@@ -315,18 +295,11 @@ class _Comparison:
                 self._retract(range(first.log - 1, first.log))
         return _Gap(new, first.log - 1, first.log)
 
-    def _hole(self, before: Pair, after: Pair, shown: int) -> _Gap:
-        """What lies between two messages that both have; `shown` of them stand before it."""
-        gone, new = range(before.log + 1, after.log), range(before.request + 1, after.request)
-        if not gone:
-            return _Gap(new, before.log, after.log)
-        if self._is_whole or self._is_deleted(gone, new, before, shown):
-            self._retract(gone)
-            return _Gap(new, before.log, after.log)
-        return _Gap(new, after.log - 1, after.log)
-
     def _is_deleted(self, gone: range, new: range, before: Pair, shown: int) -> bool:
-        """Whether messages between two that the request shows were deleted or edited; they may have been cut off."""
+        """Whether messages between two that the request shows were deleted or edited; they may have been cut off.
+
+        `shown` messages that both have stand before them.
+        """
         left, behind = self._line(before.log).id, self._line(gone.stop)
         # What earlier requests left out behind the same message.
         known = None if new else next((hole for hole in self._known_holes if hole.left == left), None)

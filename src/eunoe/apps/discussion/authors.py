@@ -78,10 +78,6 @@ class Prompts(NamedTuple):
         """Whether an input has a place in them."""
         return f"[{name}]" in self.system or f"[{name}]" in self.prompt
 
-    def missing(self, inputs: Mapping[str, str]) -> list[str]:
-        """Names of the inputs that are to be given and have no place in them."""
-        return [name for name in self.material or inputs if inputs.get(name) and not self.names(name)]
-
 
 class AuthorSources(NamedTuple):
     """Where authors come from."""
@@ -135,7 +131,8 @@ class PromptAuthor:
         return self.prompts.names(name) or name in (self.prompts.material or (name,))
 
     def write(self, inputs: Mapping[str, str]) -> str:
-        missing = (f"[{name}]" for name in self.prompts.missing(inputs))
+        material = self.prompts.material or inputs
+        missing = (f"[{name}]" for name in material if inputs.get(name) and not self.prompts.names(name))
         text = _fill("\n\n".join((self.prompts.prompt, *missing)), inputs)
         prompt = Prompt(
             _fill(self.prompts.system, inputs),

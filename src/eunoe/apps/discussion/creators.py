@@ -1,7 +1,5 @@
 """Creators: what makes memories from chunks: a function for each kind of memory."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +9,7 @@ from math import inf
 from typing import Any, Final, NamedTuple
 
 from eunoe.apps.discussion.authors import Author, NothingError, Prompts, guard_answer, says_nothing
-from eunoe.apps.discussion.chunks import chunk_text
+from eunoe.apps.discussion.documents import summary_of
 from eunoe.apps.discussion.extracts import find_key_phrases, find_names, make_keyword_memories, write_digest
 from eunoe.apps.discussion.log import DiscussionLog
 from eunoe.apps.discussion.model import (
@@ -27,7 +25,7 @@ from eunoe.apps.discussion.model import (
     memory_item,
     read_memory,
 )
-from eunoe.apps.discussion.summary import summary_of
+from eunoe.apps.discussion.texts import chunk_text
 from eunoe.errors import InputError, LlmError
 from eunoe.form.evidence import content_words, names_and_numbers
 from eunoe.form.likeness import is_rival
@@ -89,7 +87,8 @@ def read_keyword_memories(answer: str) -> Answer:
     """
     found = read_json_values(answer)
     # The values that hold objects, if there are any: other brackets may be part of the words around them.
-    telling = [each for each in found.values if any(isinstance(part, Mapping) for part in (each, *_items(each)))]
+    parts = [(value, value if isinstance(value, list) else [value]) for value in found.values]
+    telling = [value for value, own in parts if any(isinstance(each, Mapping) for each in own)]
     objects = [each for value in telling or found.values for each in _objects(value)]
     if not any(_flat(objects)) and not found.is_cut:
         raise NothingError("the answer says that there is nothing to remember")
@@ -105,10 +104,6 @@ def read_keyword_memories(answer: str) -> Answer:
     return Answer(memories, notes)
 
 
-def _items(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def _objects(value: Any) -> list[Any]:
     if isinstance(value, Mapping) and not value.keys() & set(_REQUIRED):
         named = [value[name] for name in _LISTS if name in value]
@@ -122,7 +117,11 @@ def _read(value: Any, number: int, notes: list[str]) -> KeywordMemory | None:
     given = value if isinstance(value, Mapping) else {}
     fields = {name: each for name, each in given.items() if _is_regular(name, each) or any(_flat(each))}
     texts = {name: " ".join(_flat(fields.get(name))) for name in _WORDS}
-    lists = {name: tuple(dict.fromkeys(_flat(_listed(fields.get(name))))) for name in _PROPERTIES if name not in _WORDS}
+    lists = {
+        name: tuple(dict.fromkeys(_flat(fields.get(name), name not in _WORDS)))
+        for name in _PROPERTIES
+        if name not in _WORDS
+    }
     if not (summary := texts["summary"] or texts["title"]):
         notes.append(f"memory {number} of an answer was left out: it has neither a title nor a summary")
         return None
@@ -149,13 +148,10 @@ def _is_regular(name: str, value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, str | int | float) for each in value)
 
 
-def _listed(value: Any) -> Any:
-    """A field that is to be a list; one text may list its items."""
-    return _LIST_SIGNS.split(value) if isinstance(value, str) else value
-
-
-def _flat(value: Any) -> Iterator[str]:
-    """All texts in a value, however deep they stand; of an object with a name, that."""
+def _flat(value: Any, is_list: bool = False) -> Iterator[str]:
+    """All texts in a value, however deep they stand; of an object with a name, that. One text may list them."""
+    if is_list and isinstance(value, str):
+        value = _LIST_SIGNS.split(value)
     if isinstance(value, Mapping):
         value = value["name"] if value.get("name") and isinstance(value["name"], str) else list(value.values())
     if isinstance(value, list):

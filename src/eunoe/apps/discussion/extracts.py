@@ -1,7 +1,5 @@
 """What is made of the words of the chat, without a language model: memories, and documents with a line for each."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC
@@ -73,7 +71,24 @@ def make_keyword_memories(messages: Sequence[LogMessage]) -> list[KeywordMemory]
     ranking = sorted(values, key=lambda place: (-values[place], place))
     most = max(1, round(len(messages) * _MAX_MEMORIES_SHARE))
     telling = [place for place in ranking[:most] if max(scores[place], default=0.0) >= MIN_SCORE]
-    return [_keyword_memory(messages[place], read[place]) for place in sorted(telling or ranking[:1])]
+    memories = []
+    for place in sorted(telling or ranking[:1]):
+        message, tellable = messages[place], _tellable(read[place])
+        best = max(tellable, key=lambda each: (each.score, len(each.text)))
+        if sum(size_in_words(each.text) for each in tellable) > _SUMMARY_WORDS:  # of a long one what says most
+            tellable = sorted(_choose(tellable, _SUMMARY_WORDS), key=lambda each: each.number)
+        words = cut_to_size(" ".join(" ".join(each.text.split()) for each in tellable), _SUMMARY_WORDS)
+        made = KeywordMemory(
+            title=f"{message.name}: {cut_to_size(best.text, _TITLE_WORDS)}",
+            summary=f"{message.name}: {words}",
+            entities=_unique((*([message.speaker] if message.speaker else []), *find_names(words)), _MAX_ENTITIES),
+            key_phrases=find_key_phrases(words),
+            source=(message.id,),
+            time=message.time,
+            author=EXTRACTIVE,
+        )
+        memories.append(made)
+    return memories
 
 
 def find_names(text: str) -> tuple[str, ...]:
@@ -90,8 +105,15 @@ def find_key_phrases(text: str) -> tuple[str, ...]:
     >>> find_key_phrases("We booked the night train to Vienna.")
     ('night train', 'booked', 'Vienna')
     """
-    phrases = _unique(_phrases(text))
-    return tuple(sorted(phrases, key=lambda each: -each.count(" "))[:_MAX_PHRASES])
+    silent, phrases, phrase = stop_words_and_english(detect_language(text)), list[str](), list[str]()
+    for part in (*_PHRASE_PART.findall(text), "."):
+        says_something = part[0].isalnum() and fold(part) not in silent
+        if phrase and (not says_something or len(phrase) == _MAX_PHRASE_WORDS):
+            if len(" ".join(phrase)) >= _MIN_PHRASE_CHARACTERS or not phrase[0].isascii():
+                phrases.append(" ".join(phrase))
+            phrase = []
+        phrase += [part] if says_something else []
+    return tuple(sorted(_unique(phrases), key=lambda each: -each.count(" "))[:_MAX_PHRASES])
 
 
 def _read(place: int, message: LogMessage) -> Iterator[_Sentence]:
@@ -121,35 +143,6 @@ def _choose(sentences: Sequence[_Sentence], words: int) -> list[_Sentence]:
 def _tellable(sentences: Sequence[_Sentence]) -> Sequence[_Sentence]:
     """Without those that speak of a password or the like, unless there are no others."""
     return [each for each in sentences if not is_secret(each.text)] or sentences
-
-
-def _keyword_memory(message: LogMessage, sentences: Sequence[_Sentence]) -> KeywordMemory:
-    best = max(_tellable(sentences), key=lambda each: (each.score, len(each.text)))
-    tellable = _tellable(sentences)  # of a long message those that say most
-    if sum(size_in_words(each.text) for each in tellable) > _SUMMARY_WORDS:
-        tellable = sorted(_choose(tellable, _SUMMARY_WORDS), key=lambda each: each.number)
-    words = cut_to_size(" ".join(" ".join(each.text.split()) for each in tellable), _SUMMARY_WORDS)
-    entities = _unique((*([message.speaker] if message.speaker else []), *find_names(words)), _MAX_ENTITIES)
-    return KeywordMemory(
-        title=f"{message.name}: {cut_to_size(best.text, _TITLE_WORDS)}",
-        summary=f"{message.name}: {words}",
-        entities=entities,
-        key_phrases=find_key_phrases(words),
-        source=(message.id,),
-        time=message.time,
-        author=EXTRACTIVE,
-    )
-
-
-def _phrases(text: str) -> Iterator[str]:
-    silent, phrase = stop_words_and_english(detect_language(text)), list[str]()
-    for part in (*_PHRASE_PART.findall(text), "."):
-        says_something = part[0].isalnum() and fold(part) not in silent
-        if phrase and (not says_something or len(phrase) == _MAX_PHRASE_WORDS):
-            if len(" ".join(phrase)) >= _MIN_PHRASE_CHARACTERS or not phrase[0].isascii():
-                yield " ".join(phrase)
-            phrase = []
-        phrase += [part] if says_something else []
 
 
 def _unique(texts: Iterable[str], most: int | None = None) -> tuple[str, ...]:

@@ -5,8 +5,6 @@ often in which field. Rows are ranked by BM25 with a weight for each field; a ke
 phrase too.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from bisect import bisect_right
@@ -273,8 +271,14 @@ class _Search:
         ranked = self._rank(keywords)
         best = ranked[:limit]
         if self._query.use_entity_expansion:
-            known = {row for row, _ in best}
-            others = [each for each in self._find(self._seeds(ranked, keywords)) if each[0] not in known]
+            # The entities of the best that were not searched for are followed one step.
+            known, asked = {row for row, _ in best}, set(map(fold, keywords))
+            seeds: dict[str, str] = {}
+            for number, _ in ranked[:_SEED_MEMORIES]:
+                for entity in (" ".join(entity.split()) for entity in self._row(number).memory.entities):
+                    if entity and fold(entity) not in asked:
+                        seeds[fold(entity)] = entity
+            others = [each for each in self._find(list(seeds.values())[:MAX_KEYWORDS]) if each[0] not in known]
             reserved = min(max(1, limit // 3), len(others), limit - 1)
             best = [*best[: limit - reserved], *others][:limit]
         rows = ((bisect_right(self._starts, number) - 1, self._row(number), score) for number, score in best)
@@ -345,11 +349,3 @@ class _Search:
         near = ((numbers.get(discussion_key(hit.scope)), hit) for hit in found)
         rows = ((n, self._discussions[n].places.get(hit.id), hit.score) for n, hit in near if n is not None)
         return [(self._starts[number] + row, score) for number, row, score in rows if row is not None]
-
-    def _seeds(self, ranked: _Ranking, keywords: Iterable[str]) -> list[str]:
-        """The entities of the best that were not searched for."""
-        known = set(map(fold, keywords))
-        best = (self._row(number).memory for number, _ in ranked[:_SEED_MEMORIES])
-        entities = (" ".join(entity.split()) for memory in best for entity in memory.entities)
-        seeds = {folded: entity for entity in entities if (folded := fold(entity)) and folded not in known}
-        return list(seeds.values())[:MAX_KEYWORDS]

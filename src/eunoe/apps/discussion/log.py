@@ -236,8 +236,9 @@ class DiscussionLog:
         retracted, restored = (
             tuple(content.messages[place].id for place in places) for places in (changes.retracted, changes.restored)
         )
-        self._retract(retracted, True)
-        self._retract(restored, False)
+        for changed, is_retracted in ((retracted, True), (restored, False)):
+            if changed:
+                self._memory.retract(self._scope, changed, is_retracted)
         forgotten = sum(receipt.outcome == "forgotten" for receipt in receipts)
         notes = [f"{forgotten} messages were forgotten on purpose and are left out"] if forgotten else []
         return LogReport(
@@ -259,11 +260,8 @@ class DiscussionLog:
         items = [_item(id, named[id], {}) for id in named if id not in known]
         receipts = self._memory.observe(self._scope, items) if items else []
         new = [receipt.id for receipt in receipts if receipt.outcome != "forgotten"]
-        self._retract([*new, *(id for id, is_retracted in known.items() if not is_retracted)], True)
-
-    def _retract(self, ids: Sequence[str], retracted: bool) -> None:
-        if ids:
-            self._memory.retract(self._scope, ids, retracted)
+        if shown := [*new, *(id for id, is_retracted in known.items() if not is_retracted)]:
+            self._memory.retract(self._scope, shown, True)
 
     def _content(self) -> LogContent:
         return self._memory.view(self._scope, "discussion log", self._read)

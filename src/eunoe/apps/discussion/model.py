@@ -6,8 +6,6 @@ replaced under its id; the history keeps both. A chunk with nothing to remember 
 holds.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -186,12 +184,6 @@ def own_source(atom: Atom) -> tuple[str, ...]:
 def nothing_item() -> dict[str, Any]:
     """What `Memory.remember_many` takes for a chunk with nothing to remember."""
     return {"text": "Nothing to remember.", "label": NOTHING, "valid_to": NEVER}
-
-
-def nothing_after(atom: Atom) -> dict[str, Any]:
-    """The same for the chunk of a memory that is to be forgotten."""
-    kept = {name: atom.metadata[name] for name in ("chunk", "place", SETTINGS) if name in atom.metadata}
-    return {**nothing_item(), "id": f"{Chunk(**kept['chunk']).name}:none", "source": own_source(atom), "metadata": kept}
 
 
 def chunk_memories(memory: Memory, scope: Scope) -> list[ChunkMemory]:

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import Any, Final
 
 import eunoe
+from eunoe.apps.discussion.documents import StateDocument, current_summary, new_since_summary
 from eunoe.apps.discussion.keywords import (
     DEFAULT_LIMIT,
     EQUAL_WEIGHTS,
@@ -22,8 +23,6 @@ from eunoe.apps.discussion.keywords import (
 )
 from eunoe.apps.discussion.log import DiscussionLog
 from eunoe.apps.discussion.model import CHUNK_MEMORY, DEFAULT_USER, chunk_memories, discussion_ids, discussion_scope
-from eunoe.apps.discussion.state_document import StateDocument
-from eunoe.apps.discussion.summary import current_summary, new_since_summary
 from eunoe.apps.discussion.texts import ALL, CHUNK_BREAK, RULE, Retrieval, escape_memory, fit, recent_turns
 from eunoe.memory import Memory
 from eunoe.model.arguments import check_count

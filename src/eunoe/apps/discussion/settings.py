@@ -4,8 +4,6 @@ They are read from files as WilmerAI has them, with keys of our own beside its k
 `notes`. A value of the wrong type is refused by the name of its key.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

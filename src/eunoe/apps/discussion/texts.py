@@ -1,10 +1,10 @@
 """Texts as they go into prompts, memories and turns: nothing in one passes for another one, or for its end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC
 from typing import Any, Final, NamedTuple
 
+from eunoe.apps.discussion.model import LogMessage
 from eunoe.model.turn import SILENT_ROLES
 from eunoe.text.normalize import neutralize
 from eunoe.text.sentences import token_count
@@ -22,6 +22,8 @@ _LEAST_MARK_CHARACTERS: Final = 2
 _BREAK_TOKENS: Final = 4
 """What stands between two texts, such as the mark between chunk memories."""
 _CUT: Final = "…"
+_INDENT: Final = "  "
+"""Before each further line of a message, so that no line in it passes for another message."""
 
 
 class Retrieval(NamedTuple):
@@ -83,7 +85,12 @@ def fit(texts: Sequence[str], tokens: int, ranking: Iterable[int] | None = None)
         return list(texts)
     kept: dict[int, str] = {}
     for place in range(len(texts) - 1, -1, -1) if ranking is None else ranking:
-        text = texts[place] if kept else _cut_to_tokens(texts[place], tokens)
+        text = short = texts[place]
+        while not kept and short and (count := token_count(text)) > tokens:
+            short = short[: len(short) * tokens // count]
+            text = short + _CUT
+        if short != texts[place]:
+            text = (short.rsplit(" ", 1)[0] if " " in short else short).rstrip() + _CUT
         tokens -= token_count(text) + (_BREAK_TOKENS if kept else 0)
         if tokens < 0:
             break
@@ -91,15 +98,18 @@ def fit(texts: Sequence[str], tokens: int, ranking: Iterable[int] | None = None)
     return [kept[place] for place in sorted(kept)]
 
 
-def _cut_to_tokens(text: str, tokens: int) -> str:
-    """The beginning of a text that has so many estimated tokens, and then "…"."""
-    short, count = text, token_count(text)
-    while count > tokens and short:
-        short = short[: len(short) * tokens // count]
-        count = token_count(short + _CUT)
-    if len(short) == len(text):
-        return text
-    return (short.rsplit(" ", 1)[0] if " " in short else short).rstrip() + _CUT
+def chunk_text(messages: Sequence[LogMessage]) -> str:
+    """The words of messages, each with its speaker and its time.
+
+    >>> print(chunk_text([LogMessage(id="m1", role="user", text="Hello!", speaker="Anna")]))
+    Anna: Hello!
+    """
+    lines = []
+    for message in messages:
+        words, name = neutralize(message.text).strip(), " ".join(neutralize(message.name).split())
+        stamp = f"[{message.time.astimezone(UTC):%Y-%m-%d %H:%M}] " if message.time else ""
+        lines.append(f"{stamp}{name}: {words}".replace("\n", f"\n{_INDENT}"))
+    return "\n".join(lines)
 
 
 def recent_turns(messages: Sequence[Mapping[str, Any]], most: int = 0, lookback: int = 0, *, tokens: int = 0) -> str:

@@ -1,32 +1,37 @@
 """One discussion: its log, how it stands, and the one entry that brings its memory up to date."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from eunoe.apps.discussion import state_document, summary
 from eunoe.apps.discussion.authors import AuthorSources, FindModel, RunWorkflow, choose_author
-from eunoe.apps.discussion.chunks import read_records
+from eunoe.apps.discussion.chunks import ChunkTrial, ChunkUpdate, Progress, read_records
 from eunoe.apps.discussion.creators import creator_kinds, find_creator
+from eunoe.apps.discussion.documents import (
+    DOCUMENT_PROMPTS,
+    SUMMARY_PROMPTS,
+    StateDocument,
+    new_since_summary,
+    update_summary,
+)
 from eunoe.apps.discussion.files import FileKey, Layout, settle_import, write_files
 from eunoe.apps.discussion.files.importing import find_import_conflict, read_record
 from eunoe.apps.discussion.log import DiscussionLog
-from eunoe.apps.discussion.making import ChunkTrial, ChunkUpdate, Progress
 from eunoe.apps.discussion.model import (
     DEFAULT_USER,
     NOTHING,
+    SETTINGS,
     all_atoms,
     chunk_memories,
+    chunk_of,
     discussion_scope,
     keyword_memories,
-    nothing_after,
+    nothing_item,
+    own_source,
 )
 from eunoe.apps.discussion.settings import DEFAULT_SETTINGS, DiscussionSettings
-from eunoe.apps.discussion.state_document import StateDocument
 from eunoe.errors import ConflictError, InputError, LlmError, StoreBusyError, WorkflowError
 from eunoe.memory import Memory
 from eunoe.model.atom import Atom
@@ -146,7 +151,7 @@ class Discussion:
             chunk_memories=len(chunks),
             keyword_memories=len(keywords),
             summary=next((each.number for each in memory.summaries.revisions(scope) if each.current), 0),
-            new_since_summary=len(summary.new_since_summary(memory, scope)),
+            new_since_summary=len(new_since_summary(memory, scope)),
             state_document=len(StateDocument(memory, scope).history()),
             failed=_failures(leases),
             other_failures=tuple(lease for lease in leases if lease.error and "first" not in lease.data),
@@ -195,7 +200,13 @@ class Discussion:
         """
         wanted = [ids] if isinstance(ids, str) else list(ids)
         found = self.memory.get_many(self.scope, wanted)
-        if marks := [nothing_after(atom) for atom in found if isinstance(atom, Atom) and atom.metadata.get("chunk")]:
+        marks = []
+        for atom in found:
+            if isinstance(atom, Atom) and (chunk := chunk_of(atom)):
+                kept = {name: atom.metadata[name] for name in ("chunk", "place", SETTINGS) if name in atom.metadata}
+                mark = {"id": f"{chunk.name}:none", "source": own_source(atom), "metadata": kept}
+                marks.append({**nothing_item(), **mark})
+        if marks:
             self.memory.remember_many(self.scope, marks, replace=True, again=True)
         return self.memory.forget(self.scope, wanted)
 
@@ -243,7 +254,7 @@ def update_discussion(
         find_creator(kind)
     sources, notes = AuthorSources.of(memory, find_model, run_workflow), list(settings.notes)
     for author in settings.authors if rebuild else ():  # who cannot be found is told before anything is changed
-        choose_author(author, summary.PROMPTS, sources)
+        choose_author(author, SUMMARY_PROMPTS, sources)
     log = DiscussionLog(memory, scope)
     if messages is not None:
         notes += log.take_in(messages, is_whole=is_whole).notes
@@ -268,15 +279,15 @@ def update_discussion(
             notes.append(f"{name} failed and is tried again later: {error}")
             return None
 
-    def update_summary() -> int | None:
-        author = choose_author(settings.summary.author, summary.PROMPTS, sources)
-        return summary.update_summary(memory, scope, settings.summary, author, force)
+    def fold_in() -> int | None:
+        author = choose_author(settings.summary.author, SUMMARY_PROMPTS, sources)
+        return update_summary(memory, scope, settings.summary, author, force)
 
     def update_document() -> str:
-        author = choose_author(settings.state_document.author, state_document.PROMPTS, sources)
+        author = choose_author(settings.state_document.author, DOCUMENT_PROMPTS, sources)
         return StateDocument(memory, scope).update(settings.state_document, author, force)
 
-    revision = attempt("the rolling summary", update_summary) if settings.summary.is_on else None
+    revision = attempt("the rolling summary", fold_in) if settings.summary.is_on else None
     outcome = attempt("the state document", update_document) if settings.state_document.is_on else ""
     if files_dir is not None:
         attempt("writing files", lambda: write_files(memory, scope, files_dir, layout, key))

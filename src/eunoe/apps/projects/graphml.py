@@ -23,6 +23,7 @@ def graphml(graph: Neighbourhood) -> str:
 
     All edges are undirected, since some programs read no graph with both kinds; a relation says its subject and object.
 
+    >>> from eunoe.model.result import Entity
     >>> "A &amp; B" in graphml(Neighbourhood(entities=(Entity("a b", "A & B", 1, 0.5),)))
     True
     """

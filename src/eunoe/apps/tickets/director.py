@@ -246,8 +246,6 @@ def _judgement_check(steps: Sequence[Step]) -> Callable[[Any], Decision]:
     changed = next((step.changed for step in reversed(steps) if step.changed is not None), None)
     if not changed and not any(step.is_answered for step in steps):
         return partial(_check_incomplete, "the worker has not answered yet")
-    if changed is False and any(step.is_unseen and step.is_answered for step in steps):
-        return partial(_check_incomplete, "nothing was changed")
     return _check_unchanged if changed is False else _check_decision
 
 

@@ -38,7 +38,7 @@ def without_controls(text: str) -> str:
     >>> without_controls("\\x1b[01;31mpass\\u200bword\\x1b[m=1")
     'password=1'
     """
-    text = text.replace("\0", "").replace(HIDDEN, "")
+    text = text.replace("\0", "\n").replace(HIDDEN, "")
     return _UNSEEN_IN_ASCII.sub("", _CONTROLS.sub("", text))
 
 

@@ -4,7 +4,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -16,7 +15,7 @@ from eunoe.apps.tickets.redaction import clip, clip_redacted, last_lines, redact
 from eunoe.apps.tickets.run_folder import RunFolder
 from eunoe.apps.tickets.state import RunOutcome, RunState, Step, timestamp
 from eunoe.apps.tickets.ticket import Ticket, as_sentence
-from eunoe.apps.tickets.work import NOT_SEEN, NOTHING, Changes, Work, WorkFolder
+from eunoe.apps.tickets.work import NOTHING, Changes, Work, WorkFolder
 from eunoe.apps.tickets.worker import NO_OUTPUT, Check, Worker, summarize_failure
 from eunoe.errors import EunoeError, InputError, LlmError
 from eunoe.model.scope import Scope
@@ -137,25 +136,10 @@ class Run:
 
     def _begin_work(self, state: RunState) -> None:
         folder, first = self._work_folder, state.work.first if state.work else None
-        if folder is None:
-            return
-        if first is None or first.folder != str(folder.path):
-            try:
-                state.work = Work(folder.look())
-            except InputError as error:
-                state.notes.append(self._leave_git(folder, state, error))
-        elif first.is_plain:
-            folder.leave_git()
-        elif first.is_plain is False and folder.git is None:
-            state.notes.append(self._leave_git(folder, state, "git knows it no more"))
-
-    def _leave_git(self, folder: WorkFolder, state: RunState, why: object) -> str:
-        """Begin to look anew without git, where git fails, and say so."""
-        folder.leave_git()
-        state.work = Work(folder.look(), is_cut=True)
-        for step in state.turns:
-            step.is_unseen = True
-        return f"{NOT_SEEN[:-1]}: {why}."
+        if folder and (first is None or (first.folder, first.is_plain) != (str(folder.path), folder.git is None)):
+            if first is not None:
+                state.notes.append("the folder is looked at in another way than before: what was done is not counted")
+            state.work = Work(folder.look())
 
     def _session(self) -> str:
         return str(getattr(self._worker, "session", ""))
@@ -225,15 +209,11 @@ class Run:
         if not self._check:
             return ""
         folder, work = self._work_folder, state.work
-        before = None
-        if folder and work:
-            with suppress(InputError):
-                before = folder.look(work.first)
+        before = folder.look(work.first) if folder and work else None
         result = self._check.run()
         step.check = result.text
         if folder and work and before:
-            with suppress(InputError):
-                work.note_check(folder, before)
+            work.note_check(folder, before)
         if result.passed:
             self._say("check: passed")
             return ""
@@ -253,18 +233,12 @@ class Run:
         return missing
 
     def _look(self, state: RunState, step: Step, find: Callable[[Work, WorkFolder, list[str]], Changes]) -> None:
-        """Note what the worker has changed in the folder. Where nobody could look, nothing was changed."""
+        """Note what the worker has changed in the folder."""
         if not self._work_folder or not state.work:
             return
-        try:
-            changes = find(state.work, self._work_folder, self._texts(state))
-            step.result, step.changed = redact(changes.describe()), bool(changes)
-            state.evidence = redact(changes.summarize())
-        except InputError as error:
-            note = self._leave_git(self._work_folder, state, error)
-            changes = state.work.look_again(self._work_folder, self._texts(state))
-            step.result, step.changed = redact(f"{note}\n{changes.describe()}"), False
-            state.evidence = redact(changes.summarize())
+        changes = find(state.work, self._work_folder, self._texts(state))
+        step.result, step.changed = redact(changes.describe()), bool(changes)
+        state.evidence = redact(changes.summarize())
 
     def _texts(self, state: RunState) -> list[str]:
         """What may name files that lie elsewhere."""
@@ -296,7 +270,8 @@ class Run:
         else:
             if step.sent:
                 step.notes.append("the run ended before an answer came; the prompt is sent again")
-            self._begin_turn(state, step)
+            if self._work_folder and state.work:
+                state.work.begin_turn(self._work_folder, self._texts(state))
             step.sent = True
             self._folder.save(state)
             self._ask_worker(state, step)
@@ -308,14 +283,6 @@ class Run:
         if len(last_steps) == limit and all(last.failed for last in last_steps):
             answer = clip(step.answer or "", _MAX_REASON_CHARACTERS, head=0.0)
             self._end(state, "failed", f"the worker failed {limit} times in a row, at last with: {answer}")
-
-    def _begin_turn(self, state: RunState, step: Step) -> None:
-        if self._work_folder and state.work:
-            try:
-                state.work.begin_turn(self._work_folder, self._texts(state))
-            except InputError as error:
-                step.notes.append(self._leave_git(self._work_folder, state, error))
-                state.work.begin_turn(self._work_folder, self._texts(state))
 
     def _ask_worker(self, state: RunState, step: Step) -> None:
         began, cost_before = time.perf_counter(), self._worker_cost()
@@ -383,7 +350,7 @@ def _check_same_file(last: Ticket, ticket: Ticket) -> None:
 def _evidence(state: RunState) -> str:
     """What bears it out that a ticket is complete, and what does not."""
     found = state.evidence or _NOBODY_LOOKED
-    if found in (NOTHING, NOT_SEEN):
+    if found == NOTHING:
         is_explained = not any(UNEXPLAINED in note for note in state.steps[-1].notes)
         found = f"{found[:-1]}: {_NOTHING_TO_CHANGE if is_explained else f'{UNEXPLAINED}.'}"
     failed = _ONLY_FAILED if all(step.failed for step in state.turns) else ""

@@ -108,8 +108,6 @@ class Step:
     """What was found in the folder after the answer."""
     changed: bool | None = None
     """Whether the worker has changed anything there; None if nobody looked."""
-    is_unseen: bool = False
-    """Whether git failed then or later, so that nobody knows what was changed."""
     check: str = ""
     """What the check wrote when the director judged the ticket complete, and what was missing besides."""
     seconds: float = 0.0
@@ -154,8 +152,7 @@ class RunState:
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """Read a state that was kept; raise TypeError if a value in it is of another type."""
-        # Older states have a baseline in the place of `work`.
-        return read_typed(cls, {name: value for name, value in fields.items() if name != "baseline"})
+        return read_typed(cls, fields)
 
     @property
     def turns(self) -> list[Step]:

@@ -203,8 +203,8 @@ class Snapshot:
     """What is in each file, as a hash: with git of those that differ from the base, without it of all. Files elsewhere
     that somebody named stand here with their whole paths, those that are not there too."""
     is_complete: bool = True
-    is_plain: bool | None = None
-    """Whether it was taken without git. Older states do not know."""
+    is_plain: bool = False
+    """Whether it was taken without git."""
 
 
 class WorkFolder:
@@ -225,10 +225,6 @@ class WorkFolder:
     def place(self) -> str:
         """What is looked at, in words."""
         return f"the git repository {self.root}" if self.git else f"{self.path}, which is no git repository,"
-
-    def leave_git(self) -> None:
-        """Look without git from now on. A snapshot that was taken with it cannot be compared any more."""
-        self.git, self.root = None, self.path
 
     def look(self, first: Snapshot | None = None, texts: Iterable[str] = ()) -> Snapshot:
         """Note how it is now, and how the files elsewhere are that these texts name."""
@@ -396,8 +392,6 @@ _MAX_LISTED: Final = 40
 _MAX_SUMMARY_FILES: Final = 12
 _UNSEEN: Final = "If anything was done, it was done outside of it or in files that git ignores, where nobody looked."
 NOTHING: Final = "Nothing was changed."
-NOT_SEEN: Final = "Nobody could look at the folder."
-_CUT: Final = "What was changed before git failed is not known: it is not counted. What is changed from now on is."
 
 
 class Changes(NamedTuple):
@@ -412,8 +406,6 @@ class Changes(NamedTuple):
     """Files elsewhere that were named and that changed during a turn."""
     notes: list[str]
     """What changed otherwise."""
-    is_cut: bool = False
-    """Whether git failed, so that nobody knows what was changed before."""
 
     def __bool__(self) -> bool:
         """Commits alone are no work: what they bring may have been there before."""
@@ -434,7 +426,7 @@ class Changes(NamedTuple):
     def summarize(self) -> str:
         """Say it in one or two sentences, for a memory."""
         if not self:
-            return NOT_SEEN if self.is_cut else NOTHING
+            return NOTHING
         hashes = ", ".join(commit.split(" ")[0] for commit in self.commits[:_MAX_SUMMARY_FILES])
         files = f"Changed: {_shorten(list(self.files))}" if self.files else ""
         inside = "; ".join(filter(None, (files, hashes and f"commits: {hashes}")))
@@ -462,8 +454,6 @@ class Work:
     """Files elsewhere that changed while the worker had no turn."""
     late_files: list[str] = field(default_factory=list)
     """Files elsewhere that were named in a turn for the first time."""
-    is_cut: bool = False
-    """Whether it was begun anew because git failed."""
 
     def begin_turn(self, folder: WorkFolder, texts: Iterable[str]) -> None:
         """Look before the worker is sent a prompt. A turn that was cut short goes on when its prompt is sent again."""
@@ -473,8 +463,8 @@ class Work:
 
     def end_turn(self, folder: WorkFolder, texts: Iterable[str]) -> Changes:
         """Look when it has answered, and return what it has changed so far."""
-        before, self.before = self.before, None
         after = folder.look(self.first, texts)
+        before, self.before = self.before, None  # only now: if git fails, the turn is still under way
         if before is not None:
             self._take_in(folder, before, after)
         return self._changes(folder, after)
@@ -523,7 +513,7 @@ class Work:
         new = "(new, not committed)" if git else ""
         files = {_printable(path): counts.get(path, new) for path in own}
         commits = git.subjects(now.base, self.commits) if git and self.commits and own else []
-        return Changes(folder.place, commits, files, outside, list(self._notes(folder, now, own)), self.is_cut)
+        return Changes(folder.place, commits, files, outside, list(self._notes(folder, now, own)))
 
     def _notes(self, folder: WorkFolder, now: Snapshot, own: list[str]) -> Iterator[str]:
         first = self.first.files
@@ -542,8 +532,6 @@ class Work:
             yield f"Changed by others, while the worker was not at work: {_join(others)}."
         if not now.is_complete:
             yield "Only a part of its files was looked at: it has too many."
-        if self.is_cut:
-            yield _CUT
 
 
 def _there(snapshot: Snapshot) -> set[str]:

@@ -87,10 +87,14 @@ class ExtractiveExtractor(FactExtractor):
 
     async def extract(self, messages: Sequence[Message]) -> list[str]:
         texts = [message.text() for message in messages if message.role == "user"]
-        read = [read_statement(sentence) for text in texts for sentence in split_sentences(text)]
-        statements = [one for one in read if one and one.score >= MIN_SCORE and not is_secret(one.text)]
-        best = sorted(statements, key=lambda statement: -statement.score)[: self.max_facts]
-        return [statement.text for statement in statements if statement in best]
+
+        def choose() -> list[str]:
+            read = [read_statement(sentence) for text in texts for sentence in split_sentences(text)]
+            statements = [one for one in read if one and one.score >= MIN_SCORE and not is_secret(one.text)]
+            best = sorted(statements, key=lambda statement: -statement.score)[: self.max_facts]
+            return [statement.text for statement in statements if statement in best]
+
+        return await asyncio.to_thread(choose)
 
 
 class LLMExtractor(FactExtractor):

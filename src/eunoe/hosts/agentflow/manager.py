@@ -311,7 +311,6 @@ class MemoryManager:
         self._forget_turns(own)
 
     def format_memories(self, memories: Sequence[MemorySearchResult], *, double_braces: bool = True) -> str:
-        """Memories as text for a prompt; see the function of this name."""
         return format_memories(memories, double_braces=double_braces)
 
     async def _search(

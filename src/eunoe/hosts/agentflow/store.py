@@ -36,7 +36,7 @@ from eunoe.errors import AccessError, ConflictError, InputError, NotFoundError, 
 from eunoe.form.statements import is_question
 from eunoe.hosts.agentflow.manager import inert_braces
 from eunoe.hosts.common import awaited, blocking
-from eunoe.memory import AsyncMemory, Memory, iterate
+from eunoe.memory import AsyncMemory, Memory, iterate_atoms
 from eunoe.model.arguments import AtomKind, check_count, check_text, show
 from eunoe.model.atom import Atom, Item
 from eunoe.model.result import Receipt
@@ -100,7 +100,6 @@ class EunoeStore(BaseStore):
 
     @property
     def memory(self) -> Memory:
-        """Where everything is kept."""
         return blocking(self._memory)
 
     def setup(self) -> bool:
@@ -194,7 +193,10 @@ class EunoeStore(BaseStore):
         else:  # a blank query asks for the newest
             how: Any = {"kinds": _KINDS, "where": where, "limit": limit, "newest": True, "exact": True}
             results = [_result(item) for scope in scopes for item in self.memory.list(scope, **how).items]
-        results.sort(key=_moment if is_temporal else lambda result: result.score, reverse=True)
+        if is_temporal:
+            results.sort(key=lambda each: each.timestamp.timestamp() if each.timestamp else 0.0, reverse=True)
+        else:
+            results.sort(key=lambda each: each.score, reverse=True)
         best = [result for result in results if result.score >= (score_threshold or 0.0)][:limit]
         if max_tokens is None:
             return best
@@ -206,7 +208,6 @@ class EunoeStore(BaseStore):
         return kept
 
     def get(self, config: Config, memory_id: str, **kwargs: Any) -> MemorySearchResult | None:
-        """Return one memory; None if it is not there."""
         atom = self._find(self._scopes(config), memory_id)
         return None if atom is None else _result(atom)
 
@@ -307,7 +308,6 @@ class EunoeStore(BaseStore):
     arelease = awaited(release)
 
     async def asearch(self, *args: Any, **kwargs: Any) -> list[MemorySearchResult]:
-        """`search`, awaited."""
         # What an agent puts into its system prompt goes through `str.format` there, which would expand
         # `{context_summary}`, and fail with `{context.x}`. Nothing but its name tells that this is who asks.
         is_template = sys._getframe(1).f_code.co_name == _PROMPT_BUILDER
@@ -377,15 +377,13 @@ class EunoeStore(BaseStore):
         return None
 
     def _find_own(self, config: Config, memory_id: str) -> Atom:
-        """The memory that is to be changed."""
         atom = self._find(self._scopes(config, writing=True), memory_id)
         if atom is None:
             raise UnknownMemoryError(memory_id)
         return atom
 
     def _list(self, scope: Scope, where: Fields | None = None, page: int = _PAGE) -> Iterable[Atom]:
-        items = iterate(self.memory, scope, kinds=_KINDS, where=where, limit=page, exact=True)
-        return (item for item in items if isinstance(item, Atom))
+        return iterate_atoms(self.memory, scope, kinds=_KINDS, where=where, limit=page, exact=True)
 
 
 def scope_of(config: Mapping[str, Any], *, writing: bool = False) -> Scope:
@@ -541,10 +539,6 @@ def _result(item: Item, score: float = 1.0) -> MemorySearchResult:
 
 def _words(text: str) -> str:
     return " ".join(text.split()).rstrip(".")
-
-
-def _moment(result: MemorySearchResult) -> float:
-    return result.timestamp.timestamp() if result.timestamp else 0.0
 
 
 def _stored_id(receipt: Receipt) -> str:

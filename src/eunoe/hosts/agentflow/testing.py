@@ -19,6 +19,9 @@ from eunoe.hosts.agentflow.callbacks import configure_memory
 from eunoe.hosts.agentflow.manager import is_own, own_config
 from eunoe.text.normalize import fold
 
+Config = dict[str, Any]
+Content = str | Message
+
 
 class MockStore(BaseStore):
     """A store that keeps memories in a dict, and finds them by their words. A score is the share of the query's content
@@ -51,11 +54,11 @@ class MockStore(BaseStore):
 
     async def astore(
         self,
-        config: dict[str, Any],
-        content: str | Message,
+        config: Config,
+        content: Content,
         memory_type: MemoryType = MemoryType.EPISODIC,
         category: str = "general",
-        metadata: dict[str, Any] | None = None,
+        metadata: Config | None = None,
         **kwargs: Any,
     ) -> str:
         own = _owner(config)
@@ -74,13 +77,13 @@ class MockStore(BaseStore):
 
     async def asearch(  # type: ignore[override]  # how it ranks and what it costs is nothing to it
         self,
-        config: dict[str, Any],
+        config: Config,
         query: str,
         memory_type: MemoryType | None = None,
         category: str | None = None,
         limit: int = 10,
         score_threshold: float | None = None,
-        filters: dict[str, Any] | None = None,
+        filters: Config | None = None,
         **kwargs: Any,
     ) -> list[MemorySearchResult]:
         own = _owner(config)
@@ -98,20 +101,15 @@ class MockStore(BaseStore):
         ]
         return sorted(hits, key=lambda hit: -hit.score)[:limit]
 
-    async def aget(self, config: dict[str, Any], memory_id: str, **kwargs: Any) -> MemorySearchResult | None:
+    async def aget(self, config: Config, memory_id: str, **kwargs: Any) -> MemorySearchResult | None:
         memory = self.memories.get(memory_id)
         return memory if memory and is_own(memory, _owner(config)) else None
 
-    async def aget_all(self, config: dict[str, Any], limit: int = 100, **kwargs: Any) -> list[MemorySearchResult]:
+    async def aget_all(self, config: Config, limit: int = 100, **kwargs: Any) -> list[MemorySearchResult]:
         return list(self._memories_of(_owner(config)))[:limit]
 
     async def aupdate(
-        self,
-        config: dict[str, Any],
-        memory_id: str,
-        content: str | Message,
-        metadata: dict[str, Any] | None = None,
-        **kwargs: Any,
+        self, config: Config, memory_id: str, content: Content, metadata: Config | None = None, **kwargs: Any
     ) -> bool:
         memory = await self.aget(config, memory_id)
         if memory is None:
@@ -121,13 +119,13 @@ class MockStore(BaseStore):
         self.memories[memory_id] = memory.model_copy(update=changes)
         return True
 
-    async def adelete(self, config: dict[str, Any], memory_id: str, **kwargs: Any) -> bool:
+    async def adelete(self, config: Config, memory_id: str, **kwargs: Any) -> bool:
         is_there = await self.aget(config, memory_id) is not None
         if is_there:
             del self.memories[memory_id]
         return is_there
 
-    async def aforget_memory(self, config: dict[str, Any], **kwargs: Any) -> int:
+    async def aforget_memory(self, config: Config, **kwargs: Any) -> int:
         own = list(self._memories_of(_owner(config)))
         for memory in own:
             del self.memories[memory.id]
@@ -139,7 +137,6 @@ class MockStore(BaseStore):
 
 @pytest.fixture
 def mock_store() -> MockStore:
-    """An empty store for one test."""
     return MockStore()
 
 
@@ -160,10 +157,9 @@ def word_score(query: str, text: str) -> float:
     return len(words & set(fold(text).split())) / len(words) if words else 0.0
 
 
-def _owner(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The config's user, and the thread where it names one."""
+def _owner(config: Mapping[str, Any]) -> Config:
     return own_config(config, "thread" if config.get("thread_id") else "user")
 
 
-def _text(content: str | Message) -> str:
+def _text(content: Content) -> str:
     return content if isinstance(content, str) else content.text()

@@ -40,7 +40,6 @@ class Conversation:
 
     @property
     def started(self) -> datetime | None:
-        """When its first message with a time was said."""
         times = [parse_time(message["time"]) for message in self.messages if message.get("time") is not None]
         return min(times, default=None)
 
@@ -173,7 +172,6 @@ def read_message(value: Mapping[str, Any], id: str, time: object = None) -> dict
 
 
 def words_of(content: object) -> str:
-    """The words of a text or of a list of parts."""
     parts = content if isinstance(content, list) else [content]
     texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)
     return "\n".join(text for text in texts if isinstance(text, str))
@@ -184,7 +182,6 @@ def _first(value: Mapping[str, Any], names: Iterable[str]) -> str:
 
 
 def _message(id: str, role: str, text: str, time: object = None, speaker: str = "", **metadata: Any) -> dict[str, Any]:
-    """One message; what is not known is left out."""
     given = {"time": time, "speaker": speaker, "metadata": {key: value for key, value in metadata.items() if value}}
     said = {"role": role, "text": text, **{key: value for key, value in given.items() if value}}
     return {"id": _short_id(id), **_without_surrogates(said)}

@@ -155,21 +155,18 @@ def recall_figures(solutions: Sequence[QuerySolution]) -> dict[str, float]:
 
 def answer_figures(solutions: Sequence[QuerySolution]) -> dict[str, float]:
     """How often an answer is a gold answer, and the F1 of their words; the best gold answer of each counts."""
-    pairs = [(each.answer or "", each.gold_answers or [""]) for each in solutions]
-    return {
-        "ExactMatch": _mean([max(float(_words(answer) == _words(gold)) for gold in golds) for answer, golds in pairs]),
-        "F1": _mean([max(_f1(_words(answer), _words(gold)) for gold in golds) for answer, golds in pairs]),
-    }
+    exact, f1 = [], []
+    for solution in solutions:
+        answer, golds = _words(solution.answer or ""), list(map(_words, solution.gold_answers or [""]))
+        shared = [sum((Counter(answer) & Counter(gold)).values()) for gold in golds]
+        exact.append(float(answer in golds))
+        f1.append(max(2 * n / (len(answer) + len(gold)) if n else 0.0 for n, gold in zip(shared, golds, strict=True)))
+    return {"ExactMatch": _mean(exact), "F1": _mean(f1)}
 
 
 def _words(answer: str) -> list[str]:
     """The words by which answers are compared: small letters, no punctuation, no articles."""
     return _ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split()
-
-
-def _f1(answer: Sequence[str], gold: Sequence[str]) -> float:
-    shared = sum((Counter(answer) & Counter(gold)).values())
-    return 2 * shared / (len(answer) + len(gold)) if shared else 0.0
 
 
 def _mean(figures: Sequence[float]) -> float:

@@ -54,7 +54,6 @@ class Chunk:
 
     @property
     def described(self) -> dict[str, Any]:
-        """Its metadata with the id of its source."""
         return {**self.metadata, **({} if self.source_id is None else {"source_id": self.source_id})}
 
 
@@ -284,7 +283,6 @@ class HippoRAG:
 
 
 def _check_solutions(values: Sequence[Any]) -> list[QuerySolution]:
-    """Return solutions that have a question and documents."""
     for place, value in enumerate(values):
         if not isinstance(value, QuerySolution):
             raise InputError("queries must be solutions, as retrieve gives them: rag_qa takes questions")

@@ -55,7 +55,6 @@ class Deadline:
             raise
 
     async def arun(self, work: Callable[[], T]) -> T:
-        """`run` without blocking the event loop."""
         future = self._submit(work)
         waiting = asyncio.wrap_future(future)
         waiting.add_done_callback(_retrieve)

@@ -87,14 +87,14 @@ def is_page(text: str) -> bool:
 def _writes_at_end(messages: Sequence[AnyMessage], tools: Collection[str]) -> Sequence[AnyMessage]:
     """The last messages, as far back as they are calls that store and their results."""
     start = len(messages)
-    while start and (isinstance(messages[start - 1], ToolMessage) or _only_stores(messages[start - 1], tools)):
+    while start:
+        message = messages[start - 1]
+        calls = message.tool_calls if isinstance(message, AIMessage) else []
+        only_stores = bool(calls) and all(call["name"] in tools for call in calls)
+        if not only_stores and not isinstance(message, ToolMessage):
+            break
         start -= 1
     return messages[start:]
-
-
-def _only_stores(message: AnyMessage, tools: Collection[str]) -> bool:
-    calls = message.tool_calls if isinstance(message, AIMessage) else []
-    return bool(calls) and all(call["name"] in tools for call in calls)
 
 
 def _tells_of_a_write(text: str, known: Collection[str] = ()) -> bool:

@@ -62,7 +62,6 @@ class RecalledTexts:
         self._lock = Lock()
 
     def add(self, text: str) -> str:
-        """Take in a text and return its key."""
         key = uuid4().hex
         with self._lock:
             self._texts[key] = text, monotonic() + self._seconds

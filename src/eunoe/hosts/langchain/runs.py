@@ -139,7 +139,6 @@ def is_said(message: AnyMessage) -> bool:
 
 
 def last_question(messages: Sequence[AnyMessage]) -> str:
-    """What the human said last."""
     humans = (each for each in reversed(messages) if isinstance(each, HumanMessage) and is_said(each))
     return next((human.text for human in humans), "")
 

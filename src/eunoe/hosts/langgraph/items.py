@@ -151,7 +151,6 @@ def new_item(op: PutOp, texts: Sequence[str], now: datetime, old: Atom | None, s
 
 
 def end_of_life(ttl: float, now: datetime) -> datetime:
-    """When an item with so many minutes to live ends."""
     return now + timedelta(minutes=min(max(ttl, 0), _MAX_MINUTES))
 
 
@@ -165,12 +164,10 @@ def is_expired(atom: Atom, now: datetime) -> bool:
 
 
 def ttl_of(atom: Atom) -> float | None:
-    """How many minutes an item was given to live."""
     return atom.metadata.get(_TTL)
 
 
 def since_of(atom: Atom) -> str:
-    """When the first item of its namespace came."""
     return str(atom.metadata.get(_SINCE) or _created_of(atom))
 
 
@@ -195,7 +192,6 @@ def item_of(atom: Atom, namespace: Namespace) -> Item:
 
 
 def search_item_of(atom: Atom, namespace: Namespace, score: float | None) -> SearchItem:
-    """The item that an atom holds, as a search gives it."""
     created: Any = _created_of(atom)
     return SearchItem(namespace, _key_of(atom), atom.metadata[_VALUE], created, atom.metadata[_UPDATED], score)
 
@@ -231,7 +227,6 @@ def check_filter(wanted: Any) -> None:
 
 
 def fulfils(atom: Atom, wanted: Mapping[str, Any]) -> bool:
-    """Whether an item's value has all that a filter asks for."""
     value: dict[str, Any] = atom.metadata[_VALUE]
     return all(_equals(_field(value, name), each) for name, each in wanted.items())
 
@@ -268,7 +263,6 @@ def _is_true(value: Any, name: str, operand: Any) -> bool:
 
 
 def fits(namespace: Namespace, conditions: Iterable[MatchCondition] | None) -> bool:
-    """Whether a namespace fulfils all conditions."""
     for condition in conditions or ():
         if condition.match_type not in ("prefix", "suffix"):
             raise ValueError(f"Unsupported match type: {condition.match_type}")

@@ -70,7 +70,6 @@ class FoundAtom(NamedTuple):
 
     @property
     def name(self) -> tuple[Namespace, str]:
-        """By which it is told from all others."""
         return self.namespace, self.atom.id
 
 
@@ -124,7 +123,6 @@ class Operations:
         return count
 
     def sweep_seconds(self, minutes: float | None) -> float:
-        """How long to wait between sweeps."""
         return 60 * float(minutes or (self.ttl or {}).get("sweep_interval_minutes") or _SWEEP_MINUTES)
 
     def _run(self, ops: Sequence[Op | Exception], vectors: Vectors) -> list[Result]:

@@ -87,7 +87,6 @@ class EunoeStore(BaseStore):
         """Do nothing: the store is ready. LangGraph's database stores have this method."""
 
     def get(self, namespace: tuple[str, ...], key: str, *, refresh_ttl: bool | None = None) -> Item | None:
-        """Return an item; None if there is none."""
         default = self.ttl_config.get("refresh_on_read", True) if self.ttl_config else True
         return self._operations.get(GetOp(namespace, str(key), default if refresh_ttl is None else refresh_ttl))
 
@@ -100,7 +99,6 @@ class EunoeStore(BaseStore):
         return await self._operations.arun(ops)
 
     def sweep_ttl(self) -> int:
-        """Delete the items whose time is over; return how many."""
         return self._operations.sweep()
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
@@ -202,7 +200,6 @@ class AsyncEunoeStore(AsyncBatchedBaseStore):
         return await self._operations.arun(ops, alone=asyncio.current_task() is self._task)
 
     async def sweep_ttl(self) -> int:
-        """Delete the items whose time is over; return how many."""
         return await asyncio.to_thread(self._operations.sweep)
 
     async def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> asyncio.Task[None]:

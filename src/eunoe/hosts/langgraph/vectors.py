@@ -97,7 +97,6 @@ class FieldIndex:
         return list(dict.fromkeys(text for path in paths for text in get_text_at_path(op.value, path)))
 
     def embed(self, texts: Iterable[str], queries: Iterable[str]) -> tuple[Mapping[str, Rows], Mapping[str, Rows]]:
-        """The vectors of texts, and those of queries."""
         texts, queries = list(texts), list(queries)
         rows = self.embeddings.embed_documents(texts) if texts else []
         asked = [self.embeddings.embed_query(query) for query in queries]
@@ -131,7 +130,6 @@ class FieldIndex:
         return blank
 
     def cosine(self, score: float) -> float:
-        """The cosine that a score of the memory stands for."""
         return score * sqrt((1 + _FINE**-2) / _SHARE) * (1 + _SHARED) - _SHARED if self._is_own else score
 
 
@@ -162,7 +160,6 @@ def _adopt(memory: Memory, embedder: IndexEmbedder) -> None:
 
 
 def stored_rows(unit: Rows) -> Rows:
-    """What a memory keeps for unit vectors, or for zeros."""
     whole = _extend(unit) * sqrt(_SHARE)
     coarse = _round(whole)
     fine = _round((whole - coarse) * _FINE)
@@ -173,7 +170,6 @@ def stored_rows(unit: Rows) -> Rows:
 
 
 def query_rows(unit: Rows) -> Rows:
-    """What a memory is asked for unit vectors."""
     whole = _extend(unit)
     return np.hstack([whole, whole / _FINE, np.zeros((len(whole), 2))]).astype(np.float32)
 

@@ -73,8 +73,8 @@ class Configuration:
             raise _unsupported("graph store", graph, "leave it out: the entity graph is part of every store")
         return cls(
             target=_read_target(*_provider(fields, "vector_store")),
-            embedder=_read_embedder(*_provider(fields, "embedder")),
-            llm=_read_llm(*_provider(fields, "llm")),
+            embedder=_read_model("embedder", *_provider(fields, "embedder")),
+            llm=_read_model("llm", *_provider(fields, "llm")),
             instructions=next((fields[name] for name in _PROMPTS if fields.get(name)), ""),
         )
 
@@ -134,45 +134,29 @@ def _read_target(provider: str, options: Mapping[str, Any]) -> str | None:
     return str(default_path().with_name(f"{collection}{_SUFFIX}")) if collection else None
 
 
-def _read_embedder(provider: str, options: Mapping[str, Any]) -> Any:
-    if provider in ("", _OWN):
-        return options.get("model") or "auto"
-    if provider == "langchain":
-        return _required(options, "embedder", provider)
-    if provider == "openai" or provider in _LOCAL_SERVERS:
-        return OpenAIEmbedder(options.get("model") or "text-embedding-3-small", **_address(provider, options))
-    raise _unsupported("embedder", provider, "use 'eunoe', 'openai', 'ollama', 'lmstudio' or 'langchain'")
-
-
-def _read_llm(provider: str, options: Mapping[str, Any]) -> Any:
+def _read_model(part: str, provider: str, options: Mapping[str, Any]) -> Any:
+    """The language model or the embedder, where it is asked, and with which key."""
+    model = options.get("model")
     if options.get("enable_vision"):
         raise _unsupported("option", "enable_vision", "describe pictures in words before you add them")
     if provider in ("", _OWN):
-        return options.get("model") or "auto"
-    if provider == "langchain":
-        return _required(options, "llm", provider)
-    if provider == "anthropic":
-        return AnthropicLlm(_required(options, "llm", provider), api_key=options.get("api_key"))
-    if provider in ("openai", "openai_structured") or provider in _LOCAL_SERVERS:
-        return OpenAILlm(options.get("model") or "gpt-5-mini", **_address(provider, options))
-    raise _unsupported(
-        "llm", provider, "use 'eunoe', 'openai' (with openai_base_url for others), 'anthropic', 'ollama' or 'langchain'"
-    )
-
-
-def _required(options: Mapping[str, Any], part: str, provider: str) -> Any:
-    if not (model := options.get("model")):
+        return model or "auto"
+    if provider in ("langchain", "anthropic") and not model:
         raise InputError(f"config: the {part} {provider!r} needs a model")
-    return model
-
-
-def _address(provider: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Where the models of a provider are asked, and with which key."""
+    if provider == "langchain":
+        return model
+    if provider == "anthropic" and part == "llm":
+        return AnthropicLlm(str(model), api_key=options.get("api_key"))
+    if provider not in ("openai", "openai_structured", *_LOCAL_SERVERS):
+        others = ", 'openai' (with openai_base_url for others), 'ollama', 'lmstudio' or 'langchain'"
+        raise _unsupported(part, provider, f"use 'eunoe'{others}")
     names = (f"{provider}_base_url", "openai_base_url", "base_url")
     base = next((str(options[name]) for name in names if options.get(name)), _LOCAL_SERVERS.get(provider))
     if base and provider == "ollama" and not base.rstrip("/").endswith("/v1"):
         base = f"{base.rstrip('/')}/v1"
-    return {"base_url": base, "api_key": options.get("api_key")}
+    if part == "embedder":
+        return OpenAIEmbedder(model or "text-embedding-3-small", base_url=base, api_key=options.get("api_key"))
+    return OpenAILlm(model or "gpt-5-mini", base_url=base, api_key=options.get("api_key"))
 
 
 def _unsupported(part: str, provider: str, instead: str) -> InputError:

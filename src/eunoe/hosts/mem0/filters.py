@@ -110,19 +110,14 @@ def _rest(name: str, value: Any, scope: Scope) -> Rest:
         own = scope.pairs.get(OWNERS[name])
         if not isinstance(value, Mapping):
             return own is not None and own == value
-        return all(_is_met(own, word, operand) for word, operand in value.items())
+        met = {word: own == operand if word in ("eq", "ne") else own in operand for word, operand in value.items()}
+        return all(is_so == (word in ("eq", "in")) for word, is_so in met.items())
     if name in ("AND", "OR"):
         return _join(name, (rest_of(each, scope) for each in value))
     if name == "NOT":
         rests = (rest_of(each, scope) for each in value)
         return _join("AND", (not rest if isinstance(rest, bool) else {"NOT": rest} for rest in rests))
     return _condition(name, value)
-
-
-def _is_met(own: str | None, word: str, operand: Any) -> bool:
-    if word in ("eq", "ne"):
-        return bool(own == operand) == (word == "eq")
-    return bool(own in operand) == (word == "in")
 
 
 def _condition(name: str, value: Any) -> Rest:

@@ -6,8 +6,6 @@ import asyncio
 import functools
 import re
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from datetime import datetime
 from heapq import merge
 from itertools import islice
@@ -51,6 +49,7 @@ from eunoe.hosts.mem0.results import (
     to_result,
 )
 from eunoe.memory import iterate
+from eunoe.memory.twins import Threads
 from eunoe.model.arguments import ATOM_KINDS, Kind, TimeLike, parse_optional_time, utc_now
 from eunoe.model.atom import Atom, Item, source_place
 from eunoe.model.result import Hit
@@ -63,8 +62,6 @@ _LOG: Final[tuple[Kind, ...]] = ("message",)
 _SAME: Final = 5
 """Memories nearest to a new one, among which the same words would stand."""
 _MAX_PAGE: Final = 1000
-_THREADS: Final = 4
-"""For each of the two pools of `AsyncMemory`: a language model takes its time, and must not hold up a search."""
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -154,7 +151,6 @@ class Memory:
         return {"results": self._keep(owner, drafts, fields, time)}
 
     def get(self, memory_id: str) -> dict[str, Any] | None:
-        """Return a memory, or None."""
         item = self._find(memory_id)
         return to_result(item) if item else None
 
@@ -409,14 +405,10 @@ def _async_verb(
 ) -> Callable[Concatenate[AsyncMemory, P], Coroutine[Any, Any, R]]:
     @functools.wraps(verb)
     async def call(self: AsyncMemory, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        pool = self._slow if slow else self._quick
-        context = copy_context()
-        work = functools.partial(self._run, lambda memory: verb(memory, *args, **kwargs))
-        try:
-            future = asyncio.get_running_loop().run_in_executor(pool, context.run, work)
-        except RuntimeError:  # the pool was shut down
-            raise ClosedError("this memory was closed: open it again") from None
-        return await future
+        if self._threads.is_shut_down:
+            raise ClosedError("this memory was closed: open it again")
+        pool = self._threads.slow if slow else self._threads.quick
+        return await self._threads.run(pool, lambda: verb(self._open(), *args, **kwargs))
 
     return call
 
@@ -431,8 +423,7 @@ class AsyncMemory:
         self._given = memory.blocking if isinstance(memory, eunoe.memory.AsyncMemory) else memory
         self._blocking: Memory | None = None
         self._opening = Lock()
-        self._quick = ThreadPoolExecutor(_THREADS, thread_name_prefix="mem0-verb")
-        self._slow = ThreadPoolExecutor(_THREADS, thread_name_prefix="mem0-slow")
+        self._threads = Threads()
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
@@ -455,8 +446,7 @@ class AsyncMemory:
 
     def close(self) -> None:
         """Close the store, if it was opened here for this object alone."""
-        self._quick.shutdown()
-        self._slow.shutdown()
+        self._threads.shutdown()
         if self._blocking:
             self._blocking.close()
 
@@ -470,8 +460,7 @@ class AsyncMemory:
         yield from ()
         return self
 
-    def _run(self, work: Callable[[Memory], R]) -> R:
+    def _open(self) -> Memory:
         with self._opening:
-            if self._blocking is None:
-                self._blocking = Memory(self.config, memory=self._given)
-        return work(self._blocking)
+            self._blocking = self._blocking or Memory(self.config, memory=self._given)
+            return self._blocking

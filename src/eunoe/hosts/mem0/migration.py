@@ -89,7 +89,6 @@ def describe(folder: str | Path, history: str | Path | None = None, *, collectio
 async def amigrate(
     memory: AsyncMemory, folder: str | Path, history: str | Path | None = None, **more: Any
 ) -> Mem0Report:
-    """`migrate` for an async memory."""
     return await asyncio.to_thread(migrate, memory.blocking, folder, history, **more)
 
 

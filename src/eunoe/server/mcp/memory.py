@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any, Final
 
 from eunoe.errors import InputError, NotFoundError
-from eunoe.memory import iterate
 from eunoe.model.arguments import KINDS, show
 from eunoe.model.atom import Item, source_name
 from eunoe.model.message import Message
@@ -203,7 +202,8 @@ def _list(call: ToolCall) -> Answer:
     after, skipped = match[1], int(match[2])
     kinds = [call.arguments["kind"]] if "kind" in call.arguments else KINDS
     limit = call.arguments.get("limit", _DEFAULT_PAGE)
-    page = call.memory.list(call.scope, kinds=kinds, limit=limit, after=after, exact=call.is_exact)
+    newest = bool(call.arguments.get("newest"))
+    page = call.memory.list(call.scope, kinds=kinds, limit=limit, after=after, newest=newest, exact=call.is_exact)
     items = page.items[skipped:]
     taken = _take_rows((_short_row(item, call.scope) for item in items), Budget(call.max_tokens))
     rest = f"{page.next}:0" if page.next else ""
@@ -218,7 +218,13 @@ def _remember(call: ToolCall) -> Answer:
 
 
 def _update(call: ToolCall) -> Answer:
-    return _receipt_answer(call.memory.update(call.scope, call.text("id"), _new_text(call)))
+    id, until = call.text("id"), call.text("until")
+    if bool(until) == ("text" in call.arguments):
+        raise InputError("give the new text, or until when the old one holds")
+    if until:
+        call.memory.expire(call.scope, id, until)
+        return Answer(f"It holds until {until}.", {"id": id, "outcome": "stored"})
+    return _receipt_answer(call.memory.update(call.scope, id, _new_text(call)))
 
 
 def _new_text(call: ToolCall) -> str:
@@ -255,7 +261,7 @@ def _forget(call: ToolCall) -> Answer:
         person = call.text("person").strip()
         items = list(_items_of(call, person))
         return _preview(call, items, {"person": person, "digest": _digest(items)})
-    from eunoe.memory.word_matches import find_words  # loads the engine
+    from eunoe.memory.pages import find_words  # loads the engine
 
     found, alike = find_words(call.memory, call.scope, call.text("words"), exact=call.is_exact)
     if not found and alike:
@@ -289,6 +295,8 @@ def _preview(call: ToolCall, items: list[Item], selection: dict[str, Any] | None
 
 def _items_of(call: ToolCall, person: str) -> Iterator[Item]:
     """What forgetting a person would remove: what they said, and what is noted about them."""
+    from eunoe.memory import iterate  # loads the engine
+
     wanted = normalize_name(person)
     for item in iterate(call.memory, call.scope, retired=True, exact=call.is_exact):
         if wanted in map(normalize_name, _owners(item, item.scope or call.scope)):
@@ -380,12 +388,13 @@ GET: Final = Tool(
 LIST: Final = Tool(
     name="list",
     title="List",
-    description="All memories of a scope, oldest first.",
+    description="All memories of a scope, oldest or newest first.",
     run=_list,
     right="read",
     arguments={
         "kind": {"type": "string", "enum": list(KINDS)},
         "limit": {**_LIMIT, "default": _DEFAULT_PAGE},
+        "newest": {"type": "boolean"},
         **_PAGING,
     },
     result=_MEMORIES,
@@ -393,11 +402,11 @@ LIST: Final = Tool(
 UPDATE: Final = Tool(
     name="update",
     title="Update",
-    description="Correct a fact. The old version stays in its history.",
+    description="Correct a fact, or end it. The old version stays in its history.",
     run=_update,
     right="write",
-    arguments={"id": STRING, "text": STRING, SCOPE: STRING},
-    required=("id", "text"),
+    arguments={"id": STRING, "text": STRING, "until": _DATE, SCOPE: STRING},
+    required=("id",),
     result=_RECEIPT,
     is_idempotent=False,
 )

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from eunoe.errors import InputError, NotFoundError
-from eunoe.memory import iterate_atoms
 from eunoe.model.arguments import Right, show
 from eunoe.model.scope import Scope
 from eunoe.server.mcp.tool import Answer, Tool, ToolCall, as_json, check_arguments, object_schema
@@ -40,6 +39,8 @@ class KnowledgeGraph:
     """The graph of one scope as it stood when it was read, and the changes to it."""
 
     def __init__(self, memory: Memory, scope: Scope) -> None:
+        from eunoe.memory import iterate_atoms  # loads the engine
+
         self._memory = memory
         self._scope = scope
         self._ids: dict[str, dict[str, Node]] = {label: {} for label in _LABELS}

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.apps.discussion.chunks import chunk_text, cut, digest, has_words
+from eunoe.apps.discussion.chunks import cut, digest, has_words
 from eunoe.apps.discussion.model import LogMessage
 from eunoe.apps.discussion.settings import ChunkSettings
+from eunoe.apps.discussion.texts import chunk_text
 
 
 def message(text: str, id: str = "m", role: str = "user", speaker: str = "") -> LogMessage:

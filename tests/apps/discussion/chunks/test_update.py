@@ -13,8 +13,8 @@ import pytest
 
 import eunoe
 from eunoe.apps.discussion.authors import AuthorSources
+from eunoe.apps.discussion.chunks import ChunkUpdate
 from eunoe.apps.discussion.creators import CreatorCall, creator, find_creator
-from eunoe.apps.discussion.making import ChunkUpdate
 from eunoe.apps.discussion.model import (
     CHUNK_MEMORY,
     KEYWORD_MEMORY,

@@ -10,9 +10,9 @@ import pytest
 
 import eunoe
 from eunoe.apps.discussion import Discussion, DiscussionSettings
+from eunoe.apps.discussion.documents import current_summary
 from eunoe.apps.discussion.model import CHUNK_MEMORY, KEYWORD_MEMORY, chunk_memories, keyword_memories
 from eunoe.apps.discussion.settings import AuthorSettings, ChunkSettings, SummarySettings
-from eunoe.apps.discussion.summary import current_summary
 from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from eunoe.apps.discussion import Discussion, DiscussionSettings
+from eunoe.apps.discussion.documents import StateDocument, current_summary, new_since_summary
 from eunoe.apps.discussion.model import chunk_memories
 from eunoe.apps.discussion.settings import StateDocumentSettings
-from eunoe.apps.discussion.state_document import StateDocument
-from eunoe.apps.discussion.summary import current_summary, new_since_summary
 from eunoe.llm.contract import Prompt, ScriptedLlm
 from eunoe.memory import Memory
 

@@ -6,8 +6,8 @@ import pytest
 from tests.support.discussions import SCOPE, ScriptedAuthor, fill, joined, remember_keyword, say
 
 import eunoe
+from eunoe.apps.discussion.documents import DOCUMENT_LEASE, DOCUMENT_PROMPTS, StateDocument
 from eunoe.apps.discussion.settings import StateDocumentSettings
-from eunoe.apps.discussion.state_document import LEASE, PROMPTS, StateDocument
 from eunoe.errors import InputError, LlmError
 from eunoe.memory import Memory
 from eunoe.model.atom import AUTHOR
@@ -103,7 +103,7 @@ def test_many_facts_are_taken_in_piece_by_piece(memory: Memory, document: StateD
         LONG[: len(LONG) // 2 - 1],
         "more and " * 300,
         "y" * 50_000,
-        f"Here you are. {PROMPTS.system}",
+        f"Here you are. {DOCUMENT_PROMPTS.system}",
         LlmError("the model is away"),
     ],
 )
@@ -111,10 +111,10 @@ def test_a_bad_answer_never_takes_its_place(answer: str | Exception, memory: Mem
     document.write(LONG)
     remember_keyword(memory, 1, "Home", "Anna lives in Paris.")
     with pytest.raises(LlmError):
-        document.update(ON, ScriptedAuthor([answer], PROMPTS))
+        document.update(ON, ScriptedAuthor([answer], DOCUMENT_PROMPTS))
     assert (document.read(), len(versions(document))) == (LONG, 1)
     (lease,) = memory.leases.list(SCOPE)
-    assert (lease.name, lease.attempts) == (LEASE, 1)
+    assert (lease.name, lease.attempts) == (DOCUMENT_LEASE, 1)
     assert document.update(ON, ScriptedAuthor([])) == "busy"
     assert document.update(ON, ScriptedAuthor([f"{LONG} Anna lives in Paris."]), force=True) == "written"
 

@@ -7,15 +7,15 @@ from tests.support.discussions import SCOPE, ScriptedAuthor, chunk_memory, fill,
 
 import eunoe
 from eunoe.apps.discussion.authors import PromptAuthor, Prompts
-from eunoe.apps.discussion.settings import SummarySettings
-from eunoe.apps.discussion.summary import (
-    LEASE,
-    PROMPTS,
+from eunoe.apps.discussion.documents import (
+    SUMMARY_LEASE,
+    SUMMARY_PROMPTS,
     current_summary,
     new_since_summary,
     update_summary,
     write_summary,
 )
+from eunoe.apps.discussion.settings import SummarySettings
 from eunoe.errors import InputError, LlmError
 from eunoe.llm.contract import ScriptedLlm
 from eunoe.memory import Memory
@@ -71,7 +71,7 @@ def test_names_in_a_prompt_are_replaced_in_one_pass(memory: Memory) -> None:
     fill(memory, 2)
     remember_chunks(memory, chunk_memory(1, "Anna typed [CHAT_SUMMARY] and [LATEST_MEMORIES]."))
     llm = ScriptedLlm(["She typed.", "She typed more."])
-    author = PromptAuthor(llm, PROMPTS)
+    author = PromptAuthor(llm, SUMMARY_PROMPTS)
     update_summary(memory, SCOPE, EACH, author)
     asked = llm.prompts[0].text
     assert asked.count("[CHAT_SUMMARY]") == asked.count("[LATEST_MEMORIES]") == 1
@@ -87,8 +87,8 @@ def test_names_in_a_prompt_are_replaced_in_one_pass(memory: Memory) -> None:
         "Anna travels.",
         "and so on " * 200,
         "z" * 50_000,
-        PROMPTS.prompt,
-        f"{PROMPTS.system} {LONG}",
+        SUMMARY_PROMPTS.prompt,
+        f"{SUMMARY_PROMPTS.system} {LONG}",
         LlmError("the model is away"),
     ],
 )
@@ -96,10 +96,10 @@ def test_a_bad_answer_never_takes_its_place(answer: str | Exception, memory: Mem
     write_summary(memory, SCOPE, LONG)
     fill(memory, 1)
     with pytest.raises(LlmError):
-        update_summary(memory, SCOPE, EACH, ScriptedAuthor([answer], PROMPTS))
+        update_summary(memory, SCOPE, EACH, ScriptedAuthor([answer], SUMMARY_PROMPTS))
     assert (current_summary(memory, SCOPE), new_ids(memory)) == (LONG, ["chunk_memory:m1"])
     (lease,) = memory.leases.list(SCOPE)
-    assert (lease.name, lease.attempts, lease.is_held) == (LEASE, 1, False)
+    assert (lease.name, lease.attempts, lease.is_held) == (SUMMARY_LEASE, 1, False)
     assert update_summary(memory, SCOPE, EACH, ScriptedAuthor([])) is None
     assert update_summary(memory, SCOPE, EACH, ScriptedAuthor([f"{LONG} Stop 1."]), force=True) == 2
     assert memory.leases.list(SCOPE) == []

@@ -16,6 +16,7 @@ from tests.support.discussion_files import (
 )
 
 import eunoe
+from eunoe.apps.discussion.documents import StateDocument
 from eunoe.apps.discussion.files import (
     FileKey,
     Layout,
@@ -37,7 +38,6 @@ from eunoe.apps.discussion.model import (
     keyword_memories,
     memory_item,
 )
-from eunoe.apps.discussion.state_document import StateDocument
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.memory import Memory
 

@@ -16,12 +16,11 @@ from tests.support.discussion_files import (
 )
 
 import eunoe
+from eunoe.apps.discussion.documents import StateDocument, current_summary
 from eunoe.apps.discussion.files import Layout, import_discussion
 from eunoe.apps.discussion.files.layout import part_paths
 from eunoe.apps.discussion.model import chunk_memories, discussion_scope, keyword_memories
 from eunoe.apps.discussion.settings import ChunkSettings, DiscussionSettings, SummarySettings
-from eunoe.apps.discussion.state_document import StateDocument
-from eunoe.apps.discussion.summary import current_summary
 from eunoe.apps.discussion.update import update_discussion
 from eunoe.errors import ConflictError
 from eunoe.memory import Memory

@@ -18,6 +18,7 @@ from tests.support.discussion_files import (
 )
 
 import eunoe
+from eunoe.apps.discussion.documents import StateDocument, current_summary, new_since_summary
 from eunoe.apps.discussion.files import FileKey, import_discussion, import_folder
 from eunoe.apps.discussion.model import (
     Chunk,
@@ -30,8 +31,6 @@ from eunoe.apps.discussion.model import (
     memory_item,
 )
 from eunoe.apps.discussion.settings import StateDocumentSettings
-from eunoe.apps.discussion.state_document import StateDocument
-from eunoe.apps.discussion.summary import current_summary, new_since_summary
 from eunoe.errors import ConflictError, InputError
 from eunoe.memory import Memory
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eunoe.apps.discussion.workflow.document import Workflow, WorkflowFolder
+from eunoe.apps.discussion.workflow.document import Workflow, find_workflow
 from eunoe.errors import WorkflowError
 
 NODE = {"type": "StaticResponse", "content": "hello"}
@@ -54,10 +54,9 @@ def test_a_name_is_found_in_the_folder(tmp_path: Path) -> None:
 
 def test_a_name_is_found_beside_the_caller_first(tmp_path: Path) -> None:
     own, top = write(tmp_path / "anna" / "sub.json"), write(tmp_path / "sub.json")
-    folder = WorkflowFolder(tmp_path)
-    assert folder.find("sub", beside=tmp_path / "anna" / "main.json") == own.resolve()
-    assert folder.find("sub", beside=tmp_path / "berta" / "main.json") == top.resolve()
-    assert folder.find("sub", "anna") == own.resolve()
+    assert find_workflow(tmp_path, "sub", beside=tmp_path / "anna" / "main.json") == own.resolve()
+    assert find_workflow(tmp_path, "sub", beside=tmp_path / "berta" / "main.json") == top.resolve()
+    assert find_workflow(tmp_path, "sub", "anna") == own.resolve()
 
 
 @pytest.mark.parametrize("name", ["../secret", "a/../../secret", "/etc/passwd", "link", "..", "\0"])
@@ -66,9 +65,9 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
     folder.mkdir()
     (folder / "link.json").symlink_to(outside)
     with pytest.raises(WorkflowError):
-        WorkflowFolder(folder).find(name)
+        find_workflow(folder, name)
     with pytest.raises(WorkflowError):
-        WorkflowFolder(folder).find("secret", "..")
+        find_workflow(folder, "secret", "..")
 
 
 def test_a_folder_that_is_a_link_is_followed(tmp_path: Path) -> None:

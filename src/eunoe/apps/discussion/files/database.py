@@ -1,7 +1,5 @@
 """The database of keyword memories as other programs have it: read without touching it, written as their own."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

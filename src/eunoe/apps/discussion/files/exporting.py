@@ -4,13 +4,13 @@ Only what changed is written, each file at once. Beside them stands a small file
 which a file that somebody else changed is noticed, and with the name of their user.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from eunoe.apps.discussion.documents import StateDocument, current_summary, new_since_summary
 from eunoe.apps.discussion.files.database import Database, LoggedHash, read_database, write_database, write_row
 from eunoe.apps.discussion.files.importing import ImportRecord, read_record
 from eunoe.apps.discussion.files.layout import (
@@ -37,8 +37,6 @@ from eunoe.apps.discussion.model import (
     discussion_scope,
     keyword_memories,
 )
-from eunoe.apps.discussion.state_document import StateDocument
-from eunoe.apps.discussion.summary import current_summary, new_since_summary
 from eunoe.errors import ConflictError, InputError, NotFoundError
 from eunoe.files import write_file
 from eunoe.memory import Memory
@@ -94,7 +92,10 @@ def _write(memory: Memory, scope: Scope, root: Path, layout: Layout, key: FileKe
     if file := next((each for each in (root, *root.parents) if each.is_file()), None):
         raise InputError(f"{file} is a file: name the folder that holds the files of discussions")
     paths = part_paths(root, scope["discussion"], _folder(memory, scope, record), layout)
-    known = _read_known(paths["written"])
+    known: dict[str, Any] = {}  # without it every file counts as somebody else's
+    if paths["written"].exists():
+        with suppress(InputError):
+            known = parse_json(decode(paths["written"].read_bytes(), paths["written"]), "")
     if (owner := known.get(_USER, scope["user"])) != scope["user"]:
         raise ConflictError(
             f"{paths['written'].parent} holds files of the user {owner}, not of {scope['user']}: name another folder"
@@ -176,15 +177,6 @@ def _database(memory: Memory, scope: Scope, record: ImportRecord) -> Database:
             ends[each.chunk.last] = each.recorded.isoformat()
     own = (LoggedHash(hashes[id], time) for id, time in ends.items() if hashes[id] not in known)
     return Database(tuple(map(write_row, keywords)), (*record.hashes, *own))
-
-
-def _read_known(path: Path) -> dict[str, Any]:
-    """Without it every file counts as somebody else's."""
-    try:
-        value = parse_json(decode(path.read_bytes(), path), str(path)) if path.exists() else {}
-    except InputError:
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _write_known(path: Path, scope: Scope, digests: Mapping[Part, list[str]]) -> None:

@@ -4,8 +4,6 @@ An entry of a file has an id that follows from what it says. One that is known c
 imported and is no longer in its file ends to hold; one that was made here never does.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right, insort
 from collections import Counter
@@ -14,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+from eunoe.apps.discussion.documents import StateDocument, current_facts, current_summary, new_since_summary
 from eunoe.apps.discussion.files.database import Database, LoggedHash, read_database, read_row, write_row
 from eunoe.apps.discussion.files.layout import (
     DiscussionFiles,
@@ -47,8 +46,6 @@ from eunoe.apps.discussion.model import (
     memory_item,
     read_memory,
 )
-from eunoe.apps.discussion.state_document import StateDocument, current_facts
-from eunoe.apps.discussion.summary import current_summary, new_since_summary
 from eunoe.errors import ConflictError, EunoeError, InputError
 from eunoe.memory import Memory
 from eunoe.model.arguments import show, utc_now

@@ -9,14 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import pbkdf2_hmac, sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from eunoe.apps.discussion.model import DEFAULT_USER
 from eunoe.errors import InputError, MissingPackageError
 from eunoe.model.arguments import check_text
-
-if TYPE_CHECKING:
-    from cryptography.fernet import Fernet
 
 Layout = Literal["folders", "flat"]
 """`folders`: `[USER/]ID/memories.json` and so on. `flat`: `[USER/]ID_memories.jsonl` and so on."""
@@ -116,31 +113,26 @@ def find_discussions(root: Path) -> list[DiscussionFiles]:
 def _of_user(folder: Path, name: str) -> list[DiscussionFiles]:
     """Newer files stand in a folder, older ones of the same discussion may still lie beside it."""
     user = name if _USER_FOLDER.fullmatch(name) else ""
-    merged: dict[str, DiscussionFiles] = {}
-    for each in [*_in_folder(folder, user), *_flat_files(folder, user)]:
-        merged[each.id] = _merge(merged[each.id], each) if each.id in merged else each
-    return list(merged.values())
-
-
-def _in_folder(folder: Path, user: str) -> Iterator[DiscussionFiles]:
-    for each in _folders(folder):
-        files = [file for file in sorted(each.iterdir()) if file.is_file()]
+    found: list[DiscussionFiles] = []
+    for own in _folders(folder):
+        files = [file for file in sorted(own.iterdir()) if file.is_file()]
         if parts := {_NAMES[file.name]: file for file in files if file.name in _NAMES}:
             others = (file for file in files if file.name not in _NAMES and not file.name.endswith(_PASSED_OVER))
-            yield DiscussionFiles(each.name, user, parts, tuple(others))
-
-
-def _flat_files(folder: Path, user: str) -> Iterator[DiscussionFiles]:
-    """One for each file, those with newer names first."""
-    named = ((name, file) for file in sorted(folder.iterdir()) if file.is_file() and (name := _flat_name(file)))
-    for (id, part, _), file in sorted(named, key=lambda each: each[0][2]):
-        yield DiscussionFiles(id, user, {part: file})
-
-
-def _merge(first: DiscussionFiles, second: DiscussionFiles) -> DiscussionFiles:
-    parts = {**second.parts, **first.parts}
-    late = [path for part, path in second.parts.items() if parts[part] != path]
-    return DiscussionFiles(first.id, first.user, parts, (*first.others, *second.others, *late))
+            found.append(DiscussionFiles(own.name, user, parts, tuple(others)))
+    flat = ((_flat_name(file), file) for file in sorted(folder.iterdir()) if file.is_file())
+    named = [(name, file) for name, file in flat if name]
+    # Those with newer names first.
+    found += (
+        DiscussionFiles(name[0], user, {name[1]: file}) for name, file in sorted(named, key=lambda each: each[0][2])
+    )
+    merged: dict[str, DiscussionFiles] = {}
+    for each in found:
+        first = merged.setdefault(each.id, each)
+        if first is not each:
+            parts = {**each.parts, **first.parts}
+            late = [path for part, path in each.parts.items() if parts[part] != path]
+            merged[each.id] = DiscussionFiles(each.id, user, parts, (*first.others, *each.others, *late))
+    return list(merged.values())
 
 
 def _flat_name(file: Path) -> tuple[str, Part, int] | None:
@@ -167,7 +159,14 @@ class FileKey:
 
     def __init__(self, key: bytes | str) -> None:
         """Take a Fernet key that is ready: 32 bytes in URL-safe base64."""
-        self._fernet = _load_fernet(key)
+        try:
+            from cryptography.fernet import Fernet
+        except ImportError:
+            raise MissingPackageError("encrypted files need a package: pip install 'eunoe[discussion]'") from None
+        try:
+            self._fernet = Fernet(key)
+        except ValueError:
+            raise InputError("no Fernet key: give 32 bytes in URL-safe base64, or an API key and a salt") from None
 
     @classmethod
     def from_api_key(cls, api_key: str, salt: bytes | Path) -> FileKey:
@@ -194,17 +193,6 @@ class FileKey:
 
     def __repr__(self) -> str:
         return "FileKey(...)"
-
-
-def _load_fernet(key: bytes | str) -> Fernet:
-    try:
-        from cryptography.fernet import Fernet
-    except ImportError:
-        raise MissingPackageError("encrypted files need a package: pip install 'eunoe[discussion]'") from None
-    try:
-        return Fernet(key)
-    except ValueError:
-        raise InputError("this is no Fernet key: give 32 bytes in URL-safe base64, or an API key and a salt") from None
 
 
 class TextBlock(NamedTuple):

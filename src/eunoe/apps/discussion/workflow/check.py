@@ -1,7 +1,5 @@
 """What is wrong with a workflow and with those that it calls, found before they run, all at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -81,7 +79,7 @@ class _Checker:
         for number, fields in enumerate(workflow.nodes, 1):
             place = NodeTrace.of(chain, number).place_in(chain)
             try:
-                type = find_type(fields)
+                type = find_type(fields, is_complete=False)
             except WorkflowError as error:
                 _extend(self.report.problems, place, [str(error)])
                 continue
@@ -121,15 +119,18 @@ class _Checker:
 
     def _node_problems(self, workflow: Workflow, number: int, type: NodeType, inputs: int | None) -> Iterator[str]:
         fields = workflow.nodes[number - 1]
-        yield from filter(None, [type.missing_keys(fields)])
+        try:
+            find_type(fields)
+        except WorkflowError as error:
+            yield str(error)
         for key, value in fields.items():
             if not isinstance(value, str) or not any(placeholder_names(value)):  # else known only when it runs
                 yield from filter(None, [key_problem(key, value)])
         if isinstance(id := fields.get("id"), str) and node_ids(workflow.nodes)[id] != number:
             yield f"its id {show(id)} is that of another node too"
         agent = parse_agent_name(f"{fields.get('id')}Output")
-        if agent and agent.number != number and agent.number <= len(workflow.nodes):
-            yield f"its id {show(fields['id'])} is what node {agent.number} is called by its place: give it another id"
+        if agent and agent[0] != number and agent[0] <= len(workflow.nodes):
+            yield f"its id {show(fields['id'])} is what node {agent[0]} is called by its place: give it another id"
         names = [_fill_in(fields.get(key), workflow) if key in type.keys else "" for key in ("endpointName", "preset")]
         if None not in names:
             yield from self._environment.models.problems(names[0] or "", names[1] or "", type.needs_model)
@@ -187,10 +188,10 @@ def _text_problems(text: str, workflow: Workflow, number: int, inputs: int | Non
         if output is not None:
             if output >= number:
                 yield f"{{{name}}} has no value yet: node {output} does not run before node {number}"
-        elif agent and agent.is_output:
+        elif agent and agent[1]:
             yield f"{{{name}}} has no value: the workflow has {len(workflow.nodes)} nodes"
         elif agent:
-            if inputs is not None and agent.number > inputs:
+            if inputs is not None and agent[0] > inputs:
                 yield f"{{{name}}} has no value: it is called with {inputs} scoped variables"
         elif name not in workflow.variables and name not in VALUES:
             yield unknown_placeholder(name, is_template)

@@ -210,7 +210,7 @@ class Workflow:
         """Read a workflow from a file, or by its name in a folder."""
         path = Path(path_or_name)
         if folder is not None and not path.is_file():
-            path = WorkflowFolder(Path(folder)).find(str(path_or_name))
+            path = find_workflow(Path(folder), str(path_or_name))
         try:
             if path.stat().st_size > _MAX_FILE_BYTES:
                 raise WorkflowError(f"{path} is too long for a workflow")
@@ -222,26 +222,22 @@ class Workflow:
         return cls.of(document, path)
 
 
-class WorkflowFolder:
-    """Where workflows are found by name. No name leads out of it."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path.resolve()
-
-    def find(self, name: str, folder: str = "", beside: Path | None = None) -> Path:
-        """The file of a workflow: in the sub-folder that is named, else beside the one that asks, else at the top."""
-        own = beside.resolve().parent if beside else self.path
-        places = [self.path / folder] if folder else [*([own] if own.is_relative_to(self.path) else []), self.path]
-        for place in places:
-            try:
-                path = (place / (name.strip().removesuffix(_SUFFIX) + _SUFFIX)).resolve()
-            except (OSError, ValueError, RuntimeError):
-                raise WorkflowError(f"{show(name)} is no name of a workflow") from None
-            if not path.is_relative_to(self.path):
-                raise WorkflowError(f"the workflow {show(name)} lies outside of {self.path}")
-            if path.is_file():
-                return path
-        raise WorkflowError(f"there is no workflow {show(name)} in {' and '.join(map(str, dict.fromkeys(places)))}")
+def find_workflow(top: Path, name: str, folder: str = "", beside: Path | None = None) -> Path:
+    """The file of a workflow: in the sub-folder that is named, else beside the one that asks, else at the top. No name
+    leads out of that."""
+    top = top.resolve()
+    own = beside.resolve().parent if beside else top
+    places = [top / folder] if folder else [*([own] if own.is_relative_to(top) else []), top]
+    for place in places:
+        try:
+            path = (place / (name.strip().removesuffix(_SUFFIX) + _SUFFIX)).resolve()
+        except (OSError, ValueError, RuntimeError):
+            raise WorkflowError(f"{show(name)} is no name of a workflow") from None
+        if not path.is_relative_to(top):
+            raise WorkflowError(f"the workflow {show(name)} lies outside of {top}")
+        if path.is_file():
+            return path
+    raise WorkflowError(f"there is no workflow {show(name)} in {' and '.join(map(str, dict.fromkeys(places)))}")
 
 
 def find_in_chain(chain: Sequence[Workflow], folder: Path | None, name: str, sub_folder: str = "") -> Workflow:
@@ -251,7 +247,7 @@ def find_in_chain(chain: Sequence[Workflow], folder: Path | None, name: str, sub
     if top is None:
         raise WorkflowError(f"no folder to find the workflow {show(name)} in: {names}; name one with --workflows")
     try:
-        path = WorkflowFolder(top).find(name, sub_folder, chain[-1].path)
+        path = find_workflow(top, name, sub_folder, chain[-1].path)
     except WorkflowError as error:
         raise WorkflowError(f"{error}: {names}") from error
     names = " -> ".join([*(each.name for each in chain), path.stem])

@@ -119,11 +119,6 @@ class NodeType:
     """Whether the messages are taken into the log of the discussion before it runs."""
     workflows: NamesFunction | None = None
 
-    def missing_keys(self, fields: Mapping[str, Any]) -> str:
-        """Which required keys a node lacks, in words; empty if none."""
-        missing = [key for key in self.required if key not in fields]
-        return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing" if missing else ""
-
 
 NODE_TYPES: Final[dict[str, NodeType]] = {}
 """All node types by name."""
@@ -162,14 +157,17 @@ def node(
     return declare
 
 
-def find_type(fields: Mapping[str, Any]) -> NodeType:
-    """The type of a node. Raise WorkflowError if there is none of that name."""
+def find_type(fields: Mapping[str, Any], is_complete: bool = True) -> NodeType:
+    """The type of a node. Raise WorkflowError if there is none of that name, or if the node lacks a key."""
     name = fields.get("type")
-    if isinstance(name, str) and name in NODE_TYPES:
-        return NODE_TYPES[name]
     if not isinstance(name, str) or not name:
         raise WorkflowError('has no "type"')
-    raise WorkflowError(f"the node type {name!r} is not supported; there are: {', '.join(sorted(NODE_TYPES))}")
+    if name not in NODE_TYPES:
+        raise WorkflowError(f"the node type {name!r} is not supported; there are: {', '.join(sorted(NODE_TYPES))}")
+    type = NODE_TYPES[name]
+    if missing := [key for key in type.required if key not in fields] if is_complete else []:
+        raise WorkflowError(f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
+    return type
 
 
 def is_responder(fields: Mapping[str, Any]) -> bool:

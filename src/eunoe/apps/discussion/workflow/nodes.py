@@ -4,16 +4,20 @@ Those that read memories are fast: they write nothing and ask no model, unless `
 memories are slow, and belong behind the reply.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from eunoe.apps.discussion.authors import Prompts, check_answer, fence
+from eunoe.apps.discussion.documents import (
+    SUMMARY_LEASE,
+    SUMMARY_PROMPTS,
+    current_summary,
+    update_summary,
+    write_summary,
+)
 from eunoe.apps.discussion.keywords import EQUAL_WEIGHTS, KeywordQuery, SearchMode
 from eunoe.apps.discussion.retrievers import NO_ID, NO_MATCH, NO_MEMORIES, NO_SUMMARY, DiscussionReader
-from eunoe.apps.discussion.summary import LEASE, PROMPTS, current_summary, update_summary, write_summary
 from eunoe.apps.discussion.texts import ALL, CHUNK_BREAK, Retrieval, escape_memory, recent_turns
 from eunoe.apps.discussion.workflow.node import (
     ACROSS,
@@ -29,7 +33,6 @@ from eunoe.apps.discussion.workflow.node import (
 from eunoe.apps.discussion.workflow.run import make_memories
 from eunoe.apps.discussion.workflow.texts import COUNT_KEYS, conversation, plain_text, system_text, transcript
 from eunoe.errors import AccessError, LlmError, WorkflowError
-from eunoe.memory import Memory
 from eunoe.model.arguments import show
 from eunoe.model.scope import Scope
 
@@ -80,16 +83,13 @@ def custom_workflow(call: NodeCall) -> str:
     return _call_workflow(call, call.render("workflowName"), call.node, _OVERRIDES)
 
 
-def _routes(fields: Mapping[str, Any], _: object) -> Iterable[Any]:
-    routes = fields.get("conditionalWorkflows")
-    return routes.values() if isinstance(routes, Mapping) else ()
-
-
 @node(
     "ConditionalCustomWorkflow",
     required=["conditionalKey", "conditionalWorkflows"],
     keys=[*_CALL_KEYS, "routeOverrides", _DEFAULT_CONTENT_KEY],
-    workflows=_routes,
+    workflows=lambda fields, _: (
+        each.values() if isinstance(each := fields.get("conditionalWorkflows"), Mapping) else ()
+    ),
 )
 def conditional_custom_workflow(call: NodeCall) -> str:
     """Run the workflow that stands beside the value of a key, else the default one."""
@@ -127,32 +127,27 @@ def workflow_lock(call: NodeCall) -> str:
         raise WorkflowError("workflowLockId is empty")
     if run.memory is None:
         call.note("there is no store to keep the lock in: the workflow goes on without it")
-    elif id not in run.locks and not _acquire(call, run.memory, id):
-        call.note(f"the lock {show(id)} is held: the workflow ends here")
-        run.is_ended = True
+    elif id not in run.locks:
+        leases, scope, name = run.memory.leases, Scope(user=run.user), f"workflow_lock:{id}"
+        try:
+            lease = leases.acquire(scope, name, seconds=_LOCK_SECONDS)
+        except AccessError:
+            if run.scope is None:
+                raise
+            call.note("other discussions are out of reach: the lock is one of the discussion, and not of the user")
+            scope = run.scope
+            lease = leases.acquire(scope, name, seconds=_LOCK_SECONDS)
+        if lease is None:
+            call.note(f"the lock {show(id)} is held: the workflow ends here")
+            run.is_ended = True
+        else:
+            run.locks.add(id)
+            run.stack.callback(leases.release, scope, lease)
+            run.stack.callback(run.locks.discard, id)
     return ""
 
 
-def _acquire(call: NodeCall, memory: Memory, id: str) -> bool:
-    run, scope, name = call.run, Scope(user=call.run.user), f"workflow_lock:{id}"
-    try:
-        lease = memory.leases.acquire(scope, name, seconds=_LOCK_SECONDS)
-    except AccessError:
-        if run.scope is None:
-            raise
-        call.note("other discussions are out of reach: the lock is one of the discussion, and not of the user")
-        scope = run.scope
-        lease = memory.leases.acquire(scope, name, seconds=_LOCK_SECONDS)
-    if lease is None:
-        return False
-    run.locks.add(id)
-    run.stack.callback(memory.leases.release, scope, lease)
-    run.stack.callback(run.locks.discard, id)
-    return True
-
-
 _READER_KEYS: Final = (ACROSS, HOST_MESSAGES)
-_DEFAULT_MEMORIES: Final = 3
 
 
 def find_reader(call: NodeCall) -> DiscussionReader | None:
@@ -197,7 +192,7 @@ def recent_memory(call: NodeCall) -> str:
 def recent_memory_summarizer_tool(call: NodeCall) -> str:
     """The latest chunk memories."""
     turns, lookback = call.number("maxTurnsToPull", 0), call.number("lookbackStart", 0)
-    count = call.number("maxSummaryChunksFromFile", 0) or _DEFAULT_MEMORIES
+    count = call.number("maxSummaryChunksFromFile", 0) or 3
     delimiter, reader = call.render("customDelimiter", CHUNK_BREAK), find_reader(call)
     if reader:
         return give(call, reader.recent(count), NO_MEMORIES, delimiter)
@@ -293,21 +288,21 @@ def chat_summary_summarizer(call: NodeCall) -> str:
     """Fold new chunk memories into the rolling summary, and give it."""
     llm, memory, scope, author = call.find_model(), call.run.memory, call.run.scope, None
     if llm:
-        system, prompt = call.node.get("systemPrompt") or PROMPTS.system, call.node.get("prompt") or PROMPTS.prompt
-        author = _NodeAuthor(call, llm.name, PROMPTS._replace(system=system, prompt=prompt))
-    own = call.run.environment.settings.summary
-    settings = replace(
-        own,
-        is_on=True,
-        least_memories=call.number("minMemoriesPerSummary", own.least_memories),
-        most_memories=call.number("loopIfMemoriesExceed", own.most_memories),
-    )
+        system, prompt = (
+            call.node.get("systemPrompt") or SUMMARY_PROMPTS.system,
+            call.node.get("prompt") or SUMMARY_PROMPTS.prompt,
+        )
+        author = _NodeAuthor(call, llm.name, SUMMARY_PROMPTS._replace(system=system, prompt=prompt))
+    settings = call.run.environment.settings.summary
+    least = call.number("minMemoriesPerSummary", settings.least_memories)
+    most = call.number("loopIfMemoriesExceed", settings.most_memories)
+    settings = replace(settings, is_on=True, least_memories=least, most_memories=most)
     if not scope or not memory:
         turns = recent_turns(call.messages, ALL)
         return author.write({"CHAT_SUMMARY": "", "LATEST_MEMORIES": turns}) if author and turns else turns
     try:
         is_written = update_summary(memory, scope, settings, author) is not None
-        for lease in () if is_written else memory.leases.list(scope, LEASE):
+        for lease in () if is_written else memory.leases.list(scope, SUMMARY_LEASE):
             if lease.is_held:
                 call.note("the summary stays as it is: somebody else writes it just now")
             elif lease.retry:

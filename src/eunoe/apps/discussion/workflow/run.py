@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from eunoe.apps.discussion.authors import AuthorSources
+from eunoe.apps.discussion.documents import new_since_summary
 from eunoe.apps.discussion.log import DiscussionLog
 from eunoe.apps.discussion.model import DEFAULT_USER, discussion_scope, take_tag
-from eunoe.apps.discussion.summary import new_since_summary
 from eunoe.apps.discussion.update import update_discussion
 from eunoe.apps.discussion.workflow.document import Environment, NodeTrace, Workflow, find_in_chain
 from eunoe.apps.discussion.workflow.node import NodeCall, NodeType, find_type, is_responder
@@ -101,20 +101,16 @@ class Intake:
     log: DiscussionLog
     messages: Sequence[ChatMessage]
     is_done: bool = False
-    _new: int = 0
+    new: int = 0
+    """So many messages were new."""
 
     def take_in(self) -> tuple[str, ...]:
         """Take the messages in, unless that is done. Return what a person should know."""
         if self.is_done:
             return ()
         report = self.log.take_in(self.messages)
-        self.is_done, self._new = True, len(report.new)
+        self.is_done, self.new = True, len(report.new)
         return report.notes
-
-    def earlier(self) -> list[Any]:
-        """When something was said in the discussion before this run."""
-        times = [each.time for each in self.log.messages() if each.time]
-        return times[: len(times) - self._new]
 
 
 @dataclass(slots=True)
@@ -158,7 +154,9 @@ class Run:
 
     def time_context(self) -> str:
         """When the discussion began and when something was last said in it before this run."""
-        if not self.intake or not (earlier := self.intake.earlier()):
+        times = [each.time for each in self.intake.log.messages() if each.time] if self.intake else []
+        earlier = times[: len(times) - self.intake.new] if self.intake else []
+        if not earlier:
             return ""
         now = self.environment.now().astimezone()
         began, last = (describe_age(time, now) for time in (earlier[0], earlier[-1]))
@@ -172,7 +170,12 @@ class Run:
 
     def execute(self) -> str:
         """Run all nodes, and return the text of the result."""
-        types = [self._find_type(number) for number in range(1, len(self.workflow.nodes) + 1)]
+        types: list[NodeType] = []
+        for number, fields in enumerate(self.workflow.nodes, 1):
+            try:
+                types.append(find_type(fields))
+            except WorkflowError as error:
+                raise self._failure(NodeTrace.of(self.chain, number), error) from error
         with self.stack:
             for number, type in enumerate(types, 1):
                 if not self.is_ended:
@@ -225,16 +228,6 @@ class Run:
     def render(self, text: str, node: Mapping[str, Any], values: Mapping[str, str]) -> str:
         """A text of a node with placeholders filled in."""
         return render(text, Values(self, node, values), is_template=node.get("jinja2") is True)
-
-    def _find_type(self, number: int) -> NodeType:
-        fields = self.workflow.nodes[number - 1]
-        try:
-            type = find_type(fields)
-            if missing := type.missing_keys(fields):
-                raise WorkflowError(missing)
-            return type
-        except WorkflowError as error:
-            raise self._failure(NodeTrace.of(self.chain, number), error) from error
 
     def _run_node(self, number: int, type: NodeType) -> str:
         trace, start = NodeTrace.of(self.chain, number), time.perf_counter()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, partial
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from eunoe.apps.discussion.texts import message_text, turns
 from eunoe.apps.discussion.workflow.document import node_ids
@@ -87,21 +87,14 @@ def transcript(messages: Iterable[ChatMessage]) -> str:
     return "\n".join(turns(messages))
 
 
-class AgentName(NamedTuple):
-    """What `agent2Output` means: the output of node 2."""
-
-    number: int
-    is_output: bool
-
-
-def parse_agent_name(name: str) -> AgentName | None:
-    """Read `agentNInput` or `agentNOutput`; None for another name.
+def parse_agent_name(name: str) -> tuple[int, bool] | None:
+    """The number in `agentNInput` or `agentNOutput`, and whether it is an output; None for another name.
 
     >>> parse_agent_name("agent2Output")
-    AgentName(number=2, is_output=True)
+    (2, True)
     """
     match = _AGENT.fullmatch(name)
-    return AgentName(int(match[1]), match[2] == "Output") if match else None
+    return (int(match[1]), match[2] == "Output") if match else None
 
 
 def output_number(name: str, nodes: tuple[Mapping[str, Any], ...]) -> int | None:
@@ -109,7 +102,7 @@ def output_number(name: str, nodes: tuple[Mapping[str, Any], ...]) -> int | None
     agent = parse_agent_name(name)
     if not name.endswith("Output"):
         return None
-    by_place = agent.number if agent and agent.number <= len(nodes) else None
+    by_place = agent[0] if agent and agent[0] <= len(nodes) else None
     return node_ids(nodes).get(name.removesuffix("Output"), by_place)
 
 
@@ -229,11 +222,11 @@ class Values:
                 raise WorkflowError(f"{{{name}}} has no value yet: node {number} has not run before this one")
             return run.outputs[number]
         if agent := parse_agent_name(name):
-            if agent.is_output or agent.number > len(run.inputs):
-                nodes, inputs = len(run.workflow.nodes), len(run.inputs)
-                count = f"has {nodes} nodes" if agent.is_output else f"got {inputs} inputs"
+            number, is_output = agent
+            if is_output or number > len(run.inputs):
+                count = f"has {len(run.workflow.nodes)} nodes" if is_output else f"got {len(run.inputs)} inputs"
                 raise WorkflowError(f"{{{name}}} has no value: the workflow {count}")
-            return run.inputs[agent.number - 1]
+            return run.inputs[number - 1]
         return variable_text(run.workflow.variables[name]) if name in run.workflow.variables else None
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import eunoe
+from eunoe.apps.discussion.documents import current_summary, new_since_summary
 from eunoe.apps.discussion.log import DiscussionLog
 from eunoe.apps.discussion.model import chunk_memories, discussion_scope
 from eunoe.apps.discussion.settings import DiscussionSettings, UserSettings
-from eunoe.apps.discussion.summary import current_summary, new_since_summary
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, WorkflowResult, run_workflow
 from eunoe.llm.contract import Prompt, ScriptedLlm
 

@@ -15,7 +15,7 @@ K = TypeVar("K", bound=Hashable)
 _log: Final = logging.getLogger("eunoe")
 
 
-class Worker(Generic[K]):
+class WorkThread(Generic[K]):
     """Does pieces of work one after the other, each when it is due, and each once however often it is put.
 
     Its thread starts with the first piece and ends with the last, so that nothing is left running when there is nothing

@@ -5,21 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from eunoe.work.workers import Worker
+from eunoe.work.thread import WorkThread
 
 
 def names() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name == "test-work"]
 
 
-def worker_of(act: Callable[[str], None] = lambda _: None) -> tuple[Worker[str], list[str]]:
+def worker_of(act: Callable[[str], None] = lambda _: None) -> tuple[WorkThread[str], list[str]]:
     done: list[str] = []
 
     def do(piece: str) -> None:
         done.append(piece)
         act(piece)
 
-    return Worker(do, "test-work"), done
+    return WorkThread(do, "test-work"), done
 
 
 def test_what_is_due_is_done_once_and_in_its_order() -> None:
