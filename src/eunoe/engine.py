@@ -320,7 +320,7 @@ class Engine:
         def find(store: Reading, held: Sequence[HeldIndex]) -> builtins.list[Atom]:
             owners = {stream: owner for each in held for stream, owner in each.owners.items()}
             seqs = [seq for each in held for seq in each.index.find_by_files(paths)]
-            records = store.select(ItemQuery(seqs=seqs, open=True, reviewed=True, order="newest"))
+            records = store.select(ItemQuery(seqs=seqs, open=True, reviewed=True, order="latest"))
             return [item for record in records if isinstance(item := record.item(owners[record.stream]), Atom)]
 
         return self.indexes.read([scope], find)

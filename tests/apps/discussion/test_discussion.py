@@ -82,13 +82,6 @@ def test_a_prompt_is_tried_on_one_chunk_and_nothing_is_kept(memory: eunoe.Memory
         trip.try_chunk(0, settings)
 
 
-def test_what_has_nothing_to_remember_does_not_wait(memory: eunoe.Memory) -> None:
-    trip, llm = Discussion(memory, "trip", "anna"), ScriptedLlm(["Nothing to remember.", "Anna went to four towns."])
-    report = trip.update(chat(10), replace(SMALL, memory_kinds=("chunk_memory",)), find_model=lambda *_: llm)
-    assert (report.made, report.nothing, report.failed) == (1, 1, ())
-    assert (trip.status().waiting, trip.status().chunk_memories) == (0, 1)
-
-
 def test_messages_of_imported_memories_do_not_wait(memory: eunoe.Memory, tmp_path: Path) -> None:
     folder = tmp_path / "trip"
     folder.mkdir()
@@ -124,12 +117,6 @@ def test_a_deleted_discussion_leaves_the_others_alone(memory: eunoe.Memory) -> N
     assert len(report.messages) == 12
     assert (discussion_ids(memory, "anna"), discussion_ids(memory, "ben")) == (["work"], ["trip"])
     assert Discussion(memory, "trip", "anna").status().is_empty
-
-
-def test_a_name_that_is_no_id_is_refused(memory: eunoe.Memory) -> None:
-    for id in ("", ".", "..", "a/b", "x" * 201):
-        with pytest.raises(InputError, match="discussion"):
-            Discussion(memory, id)
 
 
 @pytest.mark.parametrize("id", ["Unsere Reise", "Köln & Zürich", "東京", "100%", "ä" * 100])

@@ -136,11 +136,6 @@ def test_a_wrong_number_is_refused(reader: DiscussionReader, count: object) -> N
         reader.recent(count)  # type: ignore[arg-type]
 
 
-def test_a_typed_delimiter_makes_no_further_chunk(write: DiscussionWriter, reader: DiscussionReader) -> None:
-    write.chunks("one--ChunkBreak--two", "three --ChunkBreak", "four")
-    assert len(reader.all().text.split("--ChunkBreak--")) == 3
-
-
 def test_the_full_summary_holds_what_came_after_the_summary(write: DiscussionWriter, reader: DiscussionReader) -> None:
     write.summary("They flew.")
     write.chunks("They landed.")

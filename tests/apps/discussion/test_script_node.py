@@ -86,12 +86,6 @@ def test_reading_makes_no_file_and_finds_nothing(invoke: Invoke, store: str) -> 
     assert not Path(store).exists()
 
 
-def test_users_do_not_meet(invoke: Invoke, settings: str) -> None:
-    invoke("update", "trip", messages=messages(12), settings=settings, user="anna")
-    assert invoke("all", "trip", user="ben") == invoke("all", "trip") == ""
-    assert invoke("all", "trip", user="anna")
-
-
 @pytest.mark.parametrize(
     ("args", "kwargs", "words"),
     [
@@ -191,13 +185,6 @@ def test_a_chat_without_the_place_where_an_import_ends_is_asked_for_it(invoke: I
     assert "number 6" in invoke("all", "trip")
     with eunoe.open(store, embedder="none") as memory:
         assert Discussion(memory, "trip").status().import_conflict == ""
-
-
-@pytest.mark.usefixtures("imported")
-@pytest.mark.parametrize("place", ["0", "99", "here", "9" * 5000])
-def test_a_place_that_is_none_is_refused(invoke: Invoke, place: str) -> None:
-    with pytest.raises(InputError, match="continue_at"):
-        invoke("update", "trip", messages=messages(12), continue_at=place)
 
 
 def test_notes_and_reasons_are_told(invoke: Invoke, tmp_path: Path) -> None:

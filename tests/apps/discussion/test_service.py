@@ -10,8 +10,6 @@ import pytest
 from tests.support.discussion_writer import DiscussionWriter
 
 import eunoe
-from eunoe.apps.discussion.documents import StateDocument
-from eunoe.apps.discussion.model import discussion_scope
 from eunoe.apps.discussion.retrievers import MemoryService
 from eunoe.errors import StoreError
 
@@ -78,14 +76,6 @@ def test_what_the_summary_does_not_hold_yet(write: DiscussionWriter) -> None:
     pairs = [("a", "hash of a"), ("b", "hash of b")]
     assert service.get_latest_memory_chunks_with_hashes_since_last_summary("trip") == pairs
     assert service.get_chat_summary_memories([], "trip") == "a--ChunkBreak--b"
-
-
-def test_documents_are_given_as_they_are(write: DiscussionWriter) -> None:
-    write.summary("All went well.")
-    StateDocument(write.memory, discussion_scope("trip")).write("# Now\n\nAll is well.")
-    service = MemoryService(write.memory)
-    assert service.get_current_summary("trip") == service.get_full_chat_summary("trip") == "All went well."
-    assert service.get_current_state_document("trip") == "# Now\n\nAll is well."
 
 
 def test_empty_is_empty_unless_the_sentences_of_others_are_wanted(write: DiscussionWriter) -> None:

@@ -3,7 +3,6 @@
 import json
 import re
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -198,7 +197,3 @@ def test_the_file_of_a_user_names_workflows_and_folders(tmp_path: Path) -> None:
 def test_the_page_names_every_key() -> None:
     named = set(re.findall(r"^\| `(\w+)`", PAGE.read_text("utf-8"), re.MULTILINE))
     assert {*KEYS, *COMPLETE, USE_VECTOR, BOTH} <= named
-
-
-def test_notes_do_not_make_settings_unequal() -> None:
-    assert replace(DEFAULT_SETTINGS, notes=("x",)) == DiscussionSettings()

@@ -23,10 +23,10 @@ from eunoe.apps.discussion.model import (
     discussion_scope,
     keyword_memories,
 )
-from eunoe.apps.discussion.settings import AuthorSettings, ChunkSettings, DiscussionSettings
+from eunoe.apps.discussion.settings import ChunkSettings, DiscussionSettings
 from eunoe.apps.discussion.update import UpdateReport, update_discussion
 from eunoe.errors import LlmError
-from eunoe.llm.contract import Prompt, ScriptedLlm
+from eunoe.llm.contract import ScriptedLlm
 from eunoe.memory import Memory
 
 SCOPE = discussion_scope("trip", "anna")
@@ -127,46 +127,6 @@ def test_a_flip_of_the_kind_leaves_what_was_made_and_begins_with_the_first_messa
     assert update(memory, chat(*"abcdef"), settings=both).made == 0
 
 
-def test_a_failure_stays_in_the_report_until_the_chunk_is_made(memory: Memory) -> None:
-    def answer(prompt: Prompt) -> Any:
-        return LlmError("no answer") if "moved a " in prompt.text.partition("<TextChunk>")[2] else "Something happened."
-
-    report = update(memory, chat(*"abcd"), find_model=lambda endpoint, preset: ScriptedLlm(answer))
-    assert (report.made, len(report.failed), report.failed[0].attempts) == (1, 1, 1)
-    report = update(memory, chat(*"abcdef"), find_model=lambda endpoint, preset: ScriptedLlm(answer))
-    assert (report.made, len(report.failed)) == (1, 1)
-    report = update(memory, force=True)
-    assert (report.made, report.failed) == (1, ())
-    assert covered(memory) == [["a", "b"], ["c", "d"], ["e", "f"]]
-
-
-def test_a_workflow_gets_the_chunk_the_last_memories_all_memories_and_the_summary(memory: Memory) -> None:
-    calls = []
-
-    def run(name: str, inputs: Any) -> str:
-        calls.append((name, list(inputs.values())))
-        return f"Memory {len(calls)}."
-
-    author = AuthorSettings(workflow="sum-up")
-    settings = replace(SETTINGS, chunk_memory=replace(SIZE, author=author))
-    update(memory, chat(*"abcdefghij"), settings=settings, run_workflow=run)
-    name, (chunk, recent, everything, _) = calls[4]
-    assert name == "sum-up"
-    assert "user: I moved i to Rome." in chunk
-    assert recent == "\n--------------\n".join(["Memory 2.", "Memory 3.", "Memory 4."])
-    assert everything.startswith("Memory 1.\n--------------\nMemory 2.")
-    assert {each.author for each in chunk_memories(memory, SCOPE)} == {"workflow:sum-up"}
-
-
-def test_a_forgotten_message_is_in_no_memory(memory: Memory) -> None:
-    update(memory, chat(*"abcdef"))
-    [forgotten] = [each.id for each in DiscussionLog(memory, SCOPE).messages() if "moved c " in each.text]
-    memory.forget(SCOPE, [forgotten])
-    update(memory)
-    assert covered(memory) == [["a", "b"], ["d"], ["e", "f"]]
-    assert not any("moved c " in each.text for each in chunk_memories(memory, SCOPE))
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_whatever_happens_each_message_that_stands_is_in_one_chunk(memory: Memory, seed: int) -> None:
     choose = random.Random(seed)
@@ -239,12 +199,3 @@ def test_two_processes_at_once_make_each_chunk_once(path: Path) -> None:
     lines = [json.loads(line) for each in processes for line in each.communicate()[0].splitlines()]
     chunks = [line["chunk"] for line in lines if "chunk" in line]
     assert len(chunks) == len(set(chunks)) == sum(line.get("made", 0) for line in lines) == 20
-
-
-def test_the_whole_chat_takes_back_what_it_does_not_show(memory: Memory) -> None:
-    update_discussion(memory, SCOPE, SETTINGS, messages=chat(*"abcdefgh"))
-    report = update_discussion(memory, SCOPE, SETTINGS, messages=chat(*"ax"), is_whole=True)
-    assert not report.notes
-    assert [message.text for message in DiscussionLog(memory, SCOPE).messages()] == [
-        message["content"] for message in chat(*"ax")
-    ]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eunoe.apps.discussion.chunks import cut, digest, has_words
+from eunoe.apps.discussion.chunks import cut, digest
 from eunoe.apps.discussion.model import LogMessage
 from eunoe.apps.discussion.settings import ChunkSettings
 from eunoe.apps.discussion.texts import chunk_text
@@ -65,8 +65,3 @@ def test_the_digest_tells_who_said_what() -> None:
     assert digest(base) == digest([message("a", "other"), message("b")])
     others = [[message("ab"), message("")], [message("a", role="assistant"), message("b")], [message("a", speaker="A")]]
     assert len({digest(each) for each in [base, *others]}) == 4
-
-
-def test_creators_read_neither_system_prompts_nor_what_has_no_words() -> None:
-    assert has_words(message("hello"))
-    assert not any(map(has_words, [message("x", role="system"), message("x", role="Developer"), message(" \n")]))

@@ -77,23 +77,12 @@ def test_the_last_messages_are_left_out(lookback: int, expected: list[str]) -> N
     assert names(plan(log(*"abcdef"), how=cutting(lookback=lookback))) == expected
 
 
-def test_system_prompts_and_messages_without_words_are_passed_over() -> None:
-    assert names(plan(log("s1", "a", "x:", "b", "s2", "c", "d"))) == ["abc"]
-
-
 def test_other_settings_and_new_messages_move_no_bounds() -> None:
     records = made(plan(log(*"abcdefg")))
     for how in (cutting(2), cutting(7), cutting(3, lookback=5), cutting(1)):
         later = plan(log(*"abcdefghij"), records, how)
         assert not {*"abcdef"} & {*"".join(names(later))}
     assert names(plan(log(*"abcdefghij"), records, cutting(2))) == ["gh", "ij"]
-
-
-def test_an_edited_message_redoes_only_its_chunk() -> None:
-    records = made(plan(log(*"abcdefghi")))
-    later = plan(log(*"abcd", "(e)", "E", *"fghi"), records)
-    assert names(later) == ["dEf"]
-    assert (later.work[0].chunk.first, later.work[0].chunk.last) == ("d", "f")
 
 
 @pytest.mark.parametrize(
@@ -113,20 +102,6 @@ def test_an_edit_at_a_bound_stays_in_its_chunk(sequence: list[str], expected: li
     assert names(plan(log(*sequence), made(later, records))) == []
 
 
-def test_what_comes_after_a_regenerated_answer_begins_a_chunk_of_its_own() -> None:
-    records = made(plan(log(*"abcdef")))
-    later = plan(log(*"abcde", "(f)", *"Fghi"), records)
-    assert names(later) == ["deF", "ghi"]
-
-
-def test_a_chunk_without_messages_is_empty_and_comes_back_with_them() -> None:
-    records = made(plan(log(*"abcdef")))
-    sequence = log("(a)", "(b)", "(c)", *"def")
-    later = plan(sequence, records)
-    assert (names(later), [record.chunk.first for record in later.empty]) == ([], ["a"])
-    assert names(plan(log(*"abcdef"), made(later, records))) == ["abc"]
-
-
 def test_messages_before_the_first_chunk_are_made_and_stand_before_it() -> None:
     records = made(plan(log(*"def")))
     later = plan(log(*"abcdef"), records)
@@ -142,12 +117,6 @@ def test_a_gap_is_made_although_it_is_small_and_stands_between_its_neighbours() 
     assert places["a"] < later.work[0].chunk.place < places["d"]
 
 
-def test_a_forgotten_message_leaves_a_chunk_with_the_rest() -> None:
-    records = made(plan(log(*"abcdefghi")))
-    left = Records([record for record in records.made if record.chunk.first != "d"], {}, [])
-    assert names(plan(log(*"abcdfghi"), left)) == ["df"]
-
-
 def test_a_bound_that_was_forgotten_is_found_by_what_is_left() -> None:
     records = made(plan(log(*"abcdef")))
     survivor = records.made[1]
@@ -155,14 +124,6 @@ def test_a_bound_that_was_forgotten_is_found_by_what_is_left() -> None:
     later = plan(log(*"abcef"), Records([records.made[0], partly], {}, []))
     assert names(later) == ["ef"]
     assert later.work[0].chunk.first == "e"
-
-
-def test_a_failed_chunk_keeps_its_bounds_and_its_place() -> None:
-    failed = plan(log(*"abcdef")).work[0].chunk
-    lease = LeaseStatus(failed.name, asdict(failed), attempts=1, error="no answer")
-    later = plan(log(*"abcdefgh"), how=cutting(2), leases=[lease])
-    assert names(later) == ["abc", "de", "fg"]
-    assert later.work[0].chunk == failed
 
 
 def test_a_lease_of_messages_that_are_gone_is_dropped_unless_it_is_held() -> None:

@@ -87,15 +87,6 @@ def test_each_message_is_in_one_chunk_however_often_it_runs(chat: Chat) -> None:
     assert (chat.say(*"hi").update().made, chat.chunks()) == (1, ["abc", "def", "ghi"])
 
 
-def test_an_edited_message_redoes_only_its_chunk_and_keeps_the_old_memory_in_the_history(chat: Chat) -> None:
-    chat.say(*"abcdef").update()
-    chat.edit("b", "B")
-    update = chat.update()
-    assert (update.made, update.redone, chat.chunks()) == (0, 1, ["aBc", "def"])
-    assert len(chat.memory.history(SCOPE, f"{CHUNK_MEMORY}:a")) == 2
-    assert chat.update().redone == 0
-
-
 def test_an_edit_that_changes_no_word_of_the_memory_is_settled_once(chat: Chat) -> None:
     chat.say(*"abc")
     chat.messages.insert(1, LogMessage(id="x", role="user", text="Hi!"))
@@ -158,11 +149,6 @@ def test_an_answer_without_sense_fails_the_chunk(chat: Chat, kind: str, words: s
     assert (chat.failures(), chat.chunks(), keyword_memories(chat.memory, SCOPE)) == (["a"], [], [])
 
 
-def test_a_model_that_repeats_the_prompt_fails_the_chunk(chat: Chat) -> None:
-    chat.say(*"abc").update(llm=ScriptedLlm(lambda prompt: prompt.text))
-    assert (chat.failures(), chat.chunks()) == (["a"], [])
-
-
 def test_after_three_failures_in_a_row_the_rest_waits(chat: Chat) -> None:
     chat.say(*"abcdefghijklmno")
     llm = ScriptedLlm(lambda prompt: LlmError("out of order"))
@@ -199,14 +185,6 @@ def test_a_chunk_that_becomes_fewer_memories_leaves_none_of_the_old_ones(chat: C
     chat.edit("b", "B")
     chat.update(KEYWORD_MEMORY, ScriptedLlm([memory_object("only")]))
     assert [each.title for each in keyword_memories(chat.memory, SCOPE)] == ["only"]
-
-
-def test_another_kind_is_made_from_the_first_message_on(chat: Chat) -> None:
-    chat.say(*"abcdef").update()
-    assert chat.update(KEYWORD_MEMORY).made == 2
-    assert chat.chunks() == ["abc", "def"]
-    sources = {id for memory in keyword_memories(chat.memory, SCOPE) for id in memory.source}
-    assert sources == {*"abcdef"} - {"c", "f"}
 
 
 def test_two_updates_at_once_make_each_chunk_once(chat: Chat) -> None:
@@ -313,12 +291,6 @@ def test_what_is_made_late_does_not_hold_beside_what_was_said_later(chat: Chat) 
     assert summaries(chat) == ["Anna lives in Rome."]
     assert "(later than this part) Home: Anna lives in Rome." in late.prompts[0].text
     assert (chat.update(KEYWORD_MEMORY, ScriptedLlm([])).made, summaries(chat)) == (0, ["Anna lives in Rome."])
-
-
-def test_what_an_author_says_contradicts_a_later_memory_is_superseded_by_it(chat: Chat) -> None:
-    chat.say(*"abcdef").update(KEYWORD_MEMORY, ScriptedLlm([LlmError("no answer"), memory_object("later")]))
-    chat.update(KEYWORD_MEMORY, ScriptedLlm([memory_object("late", supersedes=["1"])]), force=True)
-    assert [each.title for each in keyword_memories(chat.memory, SCOPE)] == ["later"]
 
 
 def test_an_edit_of_what_was_superseded_changes_nothing_that_holds(chat: Chat) -> None:

@@ -65,7 +65,7 @@ def test_phrases_end_at_stop_words_and_marks() -> None:
     )
 
 
-@pytest.mark.parametrize("data", ["A" * 500_000, "data:" + "QUJD" * 100_000, "https://a.example/" + "x/" * 9999])
+@pytest.mark.parametrize("data", ["A" * 100_000, "data:" + "QUJD" * 20_000, "https://a.example/" + "x/" * 9999])
 def test_pasted_data_is_cut_and_the_words_beside_it_stay(data: str) -> None:
     chat = [message("1", data), message("2", f"I moved to Rome in May. {data}", "Ben"), message("3", f"Look: {data}")]
     digest = write_digest(chat)

@@ -1,11 +1,8 @@
 """The state document: the current truth, guarded, with its history."""
 
-from pathlib import Path
-
 import pytest
 from tests.support.discussions import SCOPE, ScriptedAuthor, fill, joined, remember_keyword, say
 
-import eunoe
 from eunoe.apps.discussion.documents import DOCUMENT_LEASE, DOCUMENT_PROMPTS, StateDocument
 from eunoe.apps.discussion.settings import StateDocumentSettings
 from eunoe.errors import InputError, LlmError
@@ -26,10 +23,6 @@ def versions(document: StateDocument) -> list[str]:
     return [version.text for version in document.history()]
 
 
-def test_there_is_none_at_first(document: StateDocument) -> None:
-    assert (document.read(), document.history(), document.update(ON, None)) == ("", [], "unchanged")
-
-
 def test_it_is_replaced_and_keeps_its_history(memory: Memory, document: StateDocument) -> None:
     remember_keyword(memory, 1, "Home", "Anna lives in Paris.")
     author = ScriptedAuthor(["Anna lives in Paris.", "Anna lives in Rome."])
@@ -44,11 +37,6 @@ def test_it_is_replaced_and_keeps_its_history(memory: Memory, document: StateDoc
         {"NEW_FACTS": "- Journey: Anna moved to Rome.", "STATE_DOCUMENT": "Anna lives in Paris."},
     ]
     assert [*author.inputs[0]] == ["NEW_FACTS", "STATE_DOCUMENT"]
-
-
-def test_it_does_nothing_where_it_is_off(memory: Memory, document: StateDocument) -> None:
-    remember_keyword(memory, 1, "Home", "Anna lives in Paris.")
-    assert document.update(StateDocumentSettings(), ScriptedAuthor([])) == "unchanged"
 
 
 def test_what_is_no_longer_true_is_told_to_the_author(memory: Memory, document: StateDocument) -> None:
@@ -180,19 +168,6 @@ def test_a_hand_edit_while_a_model_writes_is_kept(memory: Memory, document: Stat
     assert document.update(ON, ScriptedAuthor(edit_meanwhile)) == "busy"
     assert document.read() == "Anna lives in Rome."
     assert document.update(ON, ScriptedAuthor(["Anna lives in Rome. She has a cat."])) == "written"
-
-
-def test_two_at_once_write_one_version(path: Path) -> None:
-    with eunoe.open(path, embedder="none") as one, eunoe.open(path, embedder="none") as two:
-        say(one, 1)
-        remember_keyword(one, 1, "Pet", "Anna has a cat.")
-
-        def meanwhile(inputs: object) -> str:
-            assert StateDocument(two, SCOPE).update(ON, ScriptedAuthor([])) == "busy"
-            return "Anna has a cat."
-
-        assert StateDocument(one, SCOPE).update(ON, ScriptedAuthor(meanwhile)) == "written"
-        assert versions(StateDocument(two, SCOPE)) == ["Anna has a cat."]
 
 
 @pytest.mark.parametrize("target", ["m2", "keyword_memory:m2:0"])

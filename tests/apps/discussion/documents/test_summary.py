@@ -6,7 +6,6 @@ import pytest
 from tests.support.discussions import SCOPE, ScriptedAuthor, chunk_memory, fill, joined, remember_chunks
 
 import eunoe
-from eunoe.apps.discussion.authors import PromptAuthor, Prompts
 from eunoe.apps.discussion.documents import (
     SUMMARY_LEASE,
     SUMMARY_PROMPTS,
@@ -17,7 +16,6 @@ from eunoe.apps.discussion.documents import (
 )
 from eunoe.apps.discussion.settings import SummarySettings
 from eunoe.errors import InputError, LlmError
-from eunoe.llm.contract import ScriptedLlm
 from eunoe.memory import Memory
 
 EACH = SummarySettings(least_memories=1, most_memories=1)
@@ -31,11 +29,6 @@ def new_ids(memory: Memory) -> list[str]:
 def numbers(text: str) -> list[int]:
     """Which memories a text tells of, each as often as it does."""
     return [int(line.split()[1]) for line in text.splitlines() if line.startswith("Memory")]
-
-
-def test_there_is_none_at_first(memory: Memory) -> None:
-    assert (current_summary(memory, SCOPE), new_since_summary(memory, SCOPE)) == ("", [])
-    assert update_summary(memory, SCOPE, SummarySettings(), None) is None
 
 
 def test_it_is_due_at_so_many_memories(memory: Memory) -> None:
@@ -60,22 +53,6 @@ def test_it_folds_in_batches_and_leaves_the_rest_for_later(memory: Memory) -> No
     assert new_ids(memory) == []
     assert [numbers(each["LATEST_MEMORIES"]) for each in author.inputs] == [[1, 2, 3], [4, 5, 6], [7, 8]]
     assert update_summary(memory, SCOPE, SummarySettings(), author, force=True) is None
-
-
-def test_it_is_a_setting(memory: Memory) -> None:
-    fill(memory, 1, 2, 3)
-    assert update_summary(memory, SCOPE, SummarySettings(is_on=False), None, force=True) is None
-
-
-def test_names_in_a_prompt_are_replaced_in_one_pass(memory: Memory) -> None:
-    fill(memory, 2)
-    remember_chunks(memory, chunk_memory(1, "Anna typed [CHAT_SUMMARY] and [LATEST_MEMORIES]."))
-    llm = ScriptedLlm(["She typed.", "She typed more."])
-    author = PromptAuthor(llm, SUMMARY_PROMPTS)
-    update_summary(memory, SCOPE, EACH, author)
-    asked = llm.prompts[0].text
-    assert asked.count("[CHAT_SUMMARY]") == asked.count("[LATEST_MEMORIES]") == 1
-    assert "She typed." in llm.prompts[1].text
 
 
 @pytest.mark.parametrize(
@@ -103,14 +80,6 @@ def test_a_bad_answer_never_takes_its_place(answer: str | Exception, memory: Mem
     assert update_summary(memory, SCOPE, EACH, ScriptedAuthor([])) is None
     assert update_summary(memory, SCOPE, EACH, ScriptedAuthor([f"{LONG} Stop 1."]), force=True) == 2
     assert memory.leases.list(SCOPE) == []
-
-
-def test_a_prompt_of_the_settings_that_comes_back_is_refused(memory: Memory) -> None:
-    fill(memory, 1)
-    prompt = "Old: [CHAT_SUMMARY]\nWrite a summary of everything that happened until now: [LATEST_MEMORIES]"
-    author = PromptAuthor(ScriptedLlm(lambda asked: asked.text), Prompts("", prompt))
-    with pytest.raises(LlmError, match="repeated the prompt"):
-        update_summary(memory, SCOPE, EACH, author)
 
 
 def test_an_edited_chunk_is_told_once_and_what_came_before_is_kept(memory: Memory) -> None:

@@ -46,19 +46,6 @@ def test_a_database_in_use_is_read_with_its_log_and_not_touched(tmp_path: Path) 
         assert snapshot(tmp_path) == before
 
 
-def test_a_transaction_that_is_not_over_is_not_read(tmp_path: Path) -> None:
-    path = write_database(tmp_path / "vector_memory.db", "trip", [TEA])
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA cache_size = 1")
-        connection.execute("PRAGMA cache_spill = 1")
-        rows = [("trip", "x" * 5000, DATE)] * 200
-        connection.executemany("INSERT INTO memories (discussion_id, memory_text, date_added) VALUES (?, ?, ?)", rows)
-        before = snapshot(tmp_path)
-        assert "vector_memory.db-journal" in before
-        assert len(read_database(path, "trip").rows) == 1
-        assert snapshot(tmp_path) == before
-
-
 def test_a_file_that_may_not_be_written_is_read(tmp_path: Path) -> None:
     path = write_database(tmp_path / "vector_memory.db", "trip", [TEA])
     path.chmod(0o400)

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 from tests.support.discussion_files import (
-    DATE,
     ROME,
     TEA,
     block,
-    insert_row,
     message_hash,
     snapshot,
     write_database,
@@ -239,29 +237,6 @@ def test_rows_of_other_discussions_are_not_mixed_in(memory: Memory, tmp_path: Pa
     assert report.notes == (f"{path} holds 1 memories of other discussions: they are left out",)
 
 
-def test_odd_rows_are_kept_or_told(memory: Memory, tmp_path: Path) -> None:
-    path = write_database(tmp_path / "trip_vector_memory.db", "trip", [TEA])
-    insert_row(path, "trip", "Ben is odd.", json.dumps({"title": 5, "summary": ["Ben"], "mood": {"a": 1}}))
-    insert_row(path, "trip", "Ben has none.", None, "once")
-    insert_row(path, "trip", "", "{}")
-    report = import_discussion(memory, path)
-    assert [each.summary for each in keyword_memories(memory, SCOPE)] == [
-        TEA["summary"],
-        "Ben is odd.",
-        "Ben has none.",
-    ]
-    assert [note.split()[1] for note in report.notes if note.startswith("row")] == ["2", "3", "4"]
-
-
-def test_the_flat_layout_is_read(memory: Memory, tmp_path: Path) -> None:
-    lines = [json.dumps(block(f"Memory {n}.", f"m{n}")) for n in (1, 2)]
-    (tmp_path / "trip_memories.jsonl").write_text("\n".join(lines) + "\n")
-    (tmp_path / "trip_summary.jsonl").write_text(json.dumps(block("So far.", "m2")) + "\n")
-    assert import_folder(memory, tmp_path).discussions[0].stored == 2
-    assert current_summary(memory, SCOPE) == "So far."
-    assert new_since_summary(memory, SCOPE) == []
-
-
 def test_a_summary_without_its_memory_counts_for_all(memory: Memory, folder: Path) -> None:
     write_folder(folder, chat_summary=[block("So far.", "unknown")])
     report = import_discussion(memory, folder)
@@ -276,12 +251,6 @@ def test_two_imports_at_once_do_not_meet(memory: Memory, folder: Path) -> None:
         import_discussion(memory, folder)
     memory.leases.release(SCOPE, lease)
     assert import_discussion(memory, folder).stored == 5
-
-
-def test_dates_come_along(memory: Memory, folder: Path) -> None:
-    import_discussion(memory, folder)
-    times = [each.time for each in keyword_memories(memory, SCOPE)]
-    assert [time and time.isoformat() for time in times] == [DATE, DATE]
 
 
 def test_an_imported_document_holds_the_imported_memories(memory: Memory, folder: Path) -> None:

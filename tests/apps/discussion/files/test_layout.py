@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from eunoe.apps.discussion.files.layout import files_at, find_discussions, part_paths, user_folder
+from eunoe.apps.discussion.files.layout import files_at, find_discussions, user_folder
 from eunoe.errors import InputError
 
 HASH = "0123456789abcdef"
@@ -81,12 +81,3 @@ def test_users_never_share_a_folder() -> None:
     assert folders[3] == HASH
     assert len(set(folders)) == 5
     assert all(set(folder) <= set("0123456789abcdef") for folder in folders)
-
-
-def test_flat_files_are_written_under_their_own_names() -> None:
-    names = {part: path.name for part, path in part_paths(Path("/x"), "trip", "", "flat").items()}
-    assert (names["memories"], names["summary"], names["database"]) == (
-        "trip_memories.jsonl",
-        "trip_summary.jsonl",
-        "trip_vector_memory.db",
-    )

@@ -40,7 +40,7 @@ def write_folders(root: Path, blocks: list[dict[str, str]]) -> None:
 
 
 @pytest.mark.parametrize("layout", ["folders", "flat"])
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(blocks=BLOCKS.filter(bool), objects=OBJECTS, document=st.just("") | WORDS)
 def test_import_and_export_give_the_same_files(
     layout: Layout, blocks: list[dict[str, str]], objects: list[dict[str, Any]], document: str
@@ -65,7 +65,7 @@ def test_import_and_export_give_the_same_files(
 
 
 @pytest.mark.parametrize("layout", ["folders", "flat"])
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(blocks=BLOCKS.filter(bool), objects=OBJECTS)
 def test_an_export_read_here_again_changes_nothing_and_elsewhere_gives_the_same(
     layout: Layout, blocks: list[dict[str, str]], objects: list[dict[str, Any]]
@@ -85,7 +85,7 @@ def test_an_export_read_here_again_changes_nothing_and_elsewhere_gives_the_same(
                 assert (root / "third" / "trip" / name).read_bytes() == (root / "trip" / name).read_bytes()
 
 
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(states=st.lists(BLOCKS, min_size=2, max_size=4))
 def test_whatever_the_file_becomes_the_memories_follow(states: list[list[dict[str, str]]]) -> None:
     with TemporaryDirectory() as folder, eunoe.open(":memory:", llm="none") as memory:

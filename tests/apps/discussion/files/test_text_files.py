@@ -4,11 +4,9 @@ from pathlib import Path
 import pytest
 
 from eunoe.apps.discussion.files.layout import (
-    FileKey,
     TextBlock,
     format_blocks,
     parse_blocks,
-    read_content,
 )
 from eunoe.errors import InputError
 
@@ -18,11 +16,6 @@ BLOCKS = [TextBlock("Anna moved.\u2028She is happy.", "aa"), TextBlock("日本 \
 def test_both_forms_come_back() -> None:
     assert parse_blocks(format_blocks(BLOCKS, "folders"), Path("memories.json")) == (BLOCKS, [])
     assert parse_blocks(format_blocks(BLOCKS, "flat"), Path("x_memories.jsonl")) == (BLOCKS, [])
-
-
-def test_an_array_is_written_with_four_blanks() -> None:
-    expected = json.dumps([{"text_block": "One.", "hash": "aa"}], indent=4)
-    assert format_blocks([TextBlock("One.", "aa")], "folders").decode() == expected
 
 
 @pytest.mark.parametrize(
@@ -59,16 +52,3 @@ def test_entries_with_more_than_is_kept_are_noticed() -> None:
         "m.json has entries without a hash",
         "m.json has entries without words: they are left out",
     ]
-
-
-def test_encrypted_files_need_their_key(tmp_path: Path) -> None:
-    key, path = FileKey.from_api_key("secret", b"salt"), tmp_path / "memories.json"
-    path.write_bytes(key.encrypt(b"[]"))
-    assert read_content(path, key) == b"[]"
-    with pytest.raises(InputError, match=r"memories\.json is encrypted: give the API key"):
-        read_content(path)
-
-
-def test_what_cannot_be_read_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"missing\.json cannot be read"):
-        read_content(tmp_path / "missing.json")

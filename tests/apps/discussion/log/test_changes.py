@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eunoe.apps.discussion.alignment import Hole, Line, LogChanges, find_changes
@@ -161,18 +161,6 @@ class FrontEnd:
 ACTIONS = st.sampled_from(["append", "append", "edit", "delete", "regenerate", "insert", "repeat"])
 
 
-@settings(max_examples=75)
-@given(st.lists(st.tuples(ACTIONS, st.integers(0, 4), st.integers(0, 12)), max_size=25))
-def test_the_log_stays_the_chat_of_the_front_end(steps: list[tuple[str, int, int]]) -> None:
-    front_end, chat = FrontEnd(), Chat()
-    lines = 0
-    for step in steps:
-        chat.take_in(front_end.do(*step))
-        assert str(chat).split() == front_end.chat
-        assert len(chat.lines) >= lines
-        lines = len(chat.lines)
-
-
 def words(count: int, name: str = "") -> list[str]:
     return [f"{'ua'[number % 2]}{name}{number}" for number in range(count)]
 
@@ -259,7 +247,7 @@ class ShortFrontEnd:
 SHORT_ACTIONS = ("append", "append", "greet", "regenerate", "branch", "repeat")
 
 
-@pytest.mark.parametrize("start", range(0, 2000, 500))
+@pytest.mark.parametrize("start", range(0, 1000, 500))
 def test_nothing_is_lost_where_much_is_said_again(start: int) -> None:
     for seed in range(start, start + 500):
         random = Random(seed)

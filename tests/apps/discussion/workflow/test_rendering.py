@@ -1,6 +1,6 @@
 """Placeholders in the texts of nodes."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -124,12 +124,6 @@ def test_named_inputs_stand_in_brackets_of_templates_too() -> None:
     assert run_workflow(Workflow.of(document), inputs=inputs).text == "[TextChunk]: {{ x }} [Chat_Summary] s"
     with pytest.raises(WorkflowError, match=r"\[TextChunk\] has no value here"):
         run_workflow(Workflow.of(document))
-
-
-def test_a_message_with_a_time_is_fine_in_a_template() -> None:
-    messages = [{"role": "user", "content": "Hi", "time": datetime(2024, 5, 3, tzinfo=UTC)}]
-    nodes = [{"type": "StaticResponse", "jinja2": True, "content": "{{ messages[0].time }}"}]
-    assert run_workflow(Workflow.of(nodes), messages=messages).text == "2024-05-03 00:00:00+00:00"
 
 
 def test_outputs_are_known_by_number_and_by_id() -> None:

@@ -82,17 +82,6 @@ def test_a_reader_tells_of_chunks_that_failed(memory: eunoe.Memory, caplog: pyte
     assert "Rome" not in caplog.text
 
 
-def test_a_reader_tells_of_an_update_that_failed(
-    memory: eunoe.Memory, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    user = UserSettings(chat_summary_workflow="missing")
-    node = {"type": "RecentMemory", "update_first": True}
-    result = run(memory, node, user_settings=user, workflows=tmp_path)
-    assert any("'trip'" in note and "missing" in note for note in result.trace[0].notes)
-    assert "'trip'" in caplog.text
-    assert "missing" in caplog.text
-
-
 @pytest.mark.parametrize("name", ["RecentMemory", "FullChatSummary"])
 def test_update_first_makes_memories_before_it_reads(name: str, memory: eunoe.Memory) -> None:
     assert "Rome29" in run(memory, {"type": name, "update_first": True}).text
@@ -215,26 +204,6 @@ def test_a_prompt_that_names_no_memories_gets_them_all_the_same(prompt: str, mem
     run(memory, node, models=ModelMap(default=model))
     assert model.prompts[0].text.startswith("Write it anew.")
     assert "Rome0" in model.prompts[0].text
-
-
-def test_a_model_that_fails_leaves_the_summary_as_it_is(memory: eunoe.Memory) -> None:
-    run(memory, {"type": "QualityMemory"})
-    before, new = current_summary(memory, SCOPE), len(new_since_summary(memory, SCOPE))
-    longer = [*CHAT, *({"role": "user", "content": f"And then I saw Paris{number}."} for number in range(20))]
-    after = {"type": "StaticResponse", "content": "done"}
-    settings = without_summary(Environment().settings)
-    model = ScriptedLlm(lambda prompt: "" if "[SUMMARY]" in prompt.system else "A memory of some cities.")
-    result = run_workflow(
-        Workflow.of([{"type": "QualityMemory"}, {**SUMMARIZER, "systemPrompt": "[SUMMARY]"}, after]),
-        memory=memory,
-        messages=longer,
-        discussion_id="trip",
-        environment=Environment(models=ModelMap(default=model), settings=settings),
-    )
-    assert result.text == "done"
-    assert "stays due" in result.notes[0]
-    assert result.trace[1].output == before == current_summary(memory, SCOPE)
-    assert len(new_since_summary(memory, SCOPE)) > new
 
 
 def without_summary(settings: DiscussionSettings) -> DiscussionSettings:

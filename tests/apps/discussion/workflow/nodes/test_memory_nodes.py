@@ -155,14 +155,6 @@ def test_where_there_is_nothing_the_result_is_empty_or_the_sentence_of_the_appli
     assert run(name, memory, "trip", host_messages=False) == ""
 
 
-def test_the_trace_says_why_a_result_is_empty(memory: eunoe.Memory) -> None:
-    workflow = Workflow.of([{"type": "GetCurrentSummaryFromFile"}])
-    result = run_workflow(workflow, memory=memory, messages=CHAT, discussion_id="trip")
-    assert result.text == ""
-    assert "no summary yet" in result.trace[0].notes[0]
-    assert result.notes == ()
-
-
 def test_a_search_without_an_id_says_so_if_asked() -> None:
     assert run("VectorMemorySearch", host_messages=True) == NO_ID
 
@@ -234,16 +226,6 @@ def test_a_wrong_type_is_refused_with_node_and_file(
         run_workflow(workflow, memory=memory, messages=CHAT, discussion_id="trip")
     assert "main.json" in str(raised.value)
     assert f"node 1 ({name})" in str(raised.value)
-
-
-@pytest.mark.parametrize("name", [name for name in NODES if NODES[name]])
-def test_a_required_key_that_is_missing_is_named(name: str) -> None:
-    for key in NODE_TYPES[name].required:
-        fields = {other: value for other, value in NODES[name].items() if other != key}
-        workflow = Workflow.of([{"type": name, **fields}])
-        assert f"node 1 ({name}): {key} is missing" in check_workflow(workflow).problems[0]
-        with pytest.raises(WorkflowError, match=rf"node 1 \({name}\): {key}"):
-            run_workflow(workflow, messages=CHAT)
 
 
 @pytest.mark.parametrize("name", NODES)
