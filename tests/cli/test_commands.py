@@ -635,7 +635,7 @@ class TestModels:
 
     def test_check_of_a_damaged_store(self, filled_cli: Cli, store: Path, tmp_path: Path) -> None:
         with closing(sqlite3.connect(store, isolation_level=None)) as connection:
-            connection.execute("UPDATE items SET label = 'other' WHERE seq = 1")
+            connection.execute("UPDATE items SET label = 'other' WHERE kind = 'fact'")
         result = filled_cli("check")
         assert result.code == 1
         assert "items id" in result.out
