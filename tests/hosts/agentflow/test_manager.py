@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from tenxgraph.storage.store.base_store import BaseStore
 from tenxgraph.storage.store.store_schema import MemorySearchResult, MemoryType
-from tests.support.agentflow_graphs import ROOT
 from tests.support.agentflow_memory import ANNA, BEN, CountingStore, assistant, fact, user
 
 import eunoe
@@ -302,7 +301,7 @@ def test_a_question_asked_often_does_not_crowd_out_what_answers_it() -> None:
     assert sum("allergic" in text for text in found) <= 2
 
 
-InMemoryStore = import_module(f"{ROOT}.qa.testing").InMemoryStore
+InMemoryStore = import_module("tenxgraph.qa.testing").InMemoryStore
 
 
 @pytest.fixture(params=["eunoe", "mock", "agentflow"])
