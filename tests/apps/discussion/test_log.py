@@ -1,4 +1,4 @@
-"""The log of a discussion keeps every message, and knows which of them are the chat as it stands now."""
+"""The log of a discussion: every message word for word, and which of them are the chat as it stands now."""
 
 import threading
 from collections.abc import Iterator, Sequence
