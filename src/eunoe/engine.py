@@ -49,7 +49,7 @@ from eunoe.model.result import (
 )
 from eunoe.model.scope import Scope, Scopes
 from eunoe.model.stream import Revision, Settings, Stream
-from eunoe.records import atoms, log, streams, summaries
+from eunoe.records import atoms, log, reading, streams, summaries
 from eunoe.records.atoms import replace_atoms
 from eunoe.records.corrections import CorrectionReader, list_corrections, remove_correction
 from eunoe.records.counters import AccessLog, UsageLog, read_status
@@ -57,17 +57,6 @@ from eunoe.records.forgetting import Removal, Selection, correction_notes, forge
 from eunoe.records.identity import given_identity
 from eunoe.records.insertion import VectorKey
 from eunoe.records.log import Formation, find_ended, note_messages
-from eunoe.records.reading import (
-    Choice,
-    ViewCache,
-    find_history,
-    find_item,
-    find_items,
-    find_place,
-    list_page,
-    near_scope_notes,
-    recent_page,
-)
 from eunoe.records.revisions import NewSummary
 from eunoe.records.scrubbing import scrub_if_due
 from eunoe.records.streams import renew_vectors
@@ -155,7 +144,7 @@ class Engine:
         self.pending = PendingVectors(store, self.embedder, waits_for_recall=form == "due")
         self.models = Models(llm, fast_llm)
         self.access = AccessLog(store)
-        self.views = ViewCache(store)
+        self.views = reading.ViewCache(store)
         self.corrections = CorrectionReader()
         self.usage = UsageLog(store, self.models.drain, self.models.drain_calls, MAX_CALLS)
         self.building = threading.RLock()
@@ -235,7 +224,7 @@ class Engine:
 
         def append(store: Writing) -> tuple[builtins.list[Receipt], Sequence[Record], Formation]:
             stream = store.create_stream(scope)
-            comparison = log.compare_with_log(store, stream, kept)
+            comparison = log.compare_with_log(log.read_log(store, stream, kept), kept)
             receipts, records = log.append_messages(store, stream, kept, comparison, vectors, utc_now())
             return receipts, records, note_messages(store, stream, records, utc_now())
 
@@ -289,7 +278,7 @@ class Engine:
         self.access.note(result.hits)
         notes = result.notes
         if not result.hits:
-            notes += self.store.read(scopes, lambda store: near_scope_notes(store, scopes, bounds))
+            notes += self.store.read(scopes, lambda store: reading.near_scope_notes(store, scopes, bounds))
         return Hits(result.hits, notes)
 
     def context(self, request: ContextRequest) -> Context:
@@ -301,16 +290,16 @@ class Engine:
         return Hits(look_up(self.searcher, self.access, request))
 
     def get(self, scope: Scope, id: str) -> Item:
-        return find_item(self.store, scope, id)
+        return reading.find_item(self.store, scope, id)
 
     def get_many(self, scope: Scope, ids: Sequence[str]) -> builtins.list[Item]:
-        return find_items(self.store, scope, ids)
+        return reading.find_items(self.store, scope, ids)
 
-    def list(self, scope: Scope, query: ItemQuery, choice: Choice, after: str, bounds: Bounds) -> Page[Item]:
-        return list_page(self.store, scope, query, choice, after, bounds)
+    def list(self, scope: Scope, query: ItemQuery, choice: reading.Choice, after: str, bounds: Bounds) -> Page[Item]:
+        return reading.list_page(self.store, scope, query, choice, after, bounds)
 
     def recent(self, scopes: Sequence[Scope] | None, query: ItemQuery, after: str, bounds: Bounds) -> Page[Item]:
-        return recent_page(self.store, scopes, query, after, bounds)
+        return reading.recent_page(self.store, scopes, query, after, bounds)
 
     def view(self, scope: Scope, bounds: Bounds, name: str, build: Callable[[], T]) -> T:
         view: T = self.views.view(scope, bounds, name, build)
@@ -320,7 +309,7 @@ class Engine:
         def find(store: Reading, held: Sequence[HeldIndex]) -> builtins.list[Atom]:
             owners = {stream: owner for each in held for stream, owner in each.owners.items()}
             seqs = [seq for each in held for seq in each.index.find_by_files(paths)]
-            records = store.select(ItemQuery(seqs=seqs, open=True, reviewed=True, order="newest"))
+            records = store.select(ItemQuery(seqs=seqs, open=True, reviewed=True, order="latest"))
             return [item for record in records if isinstance(item := record.item(owners[record.stream]), Atom)]
 
         return self.indexes.read([scope], find)
@@ -333,7 +322,7 @@ class Engine:
         return self.store.read((), find)
 
     def history(self, scope: Scope, id: str) -> builtins.list[Atom]:
-        return find_history(self.store, scope, id)
+        return reading.find_history(self.store, scope, id)
 
     def update(
         self, scope: Scope, id: str, text: str | None, changes: Mapping[str, Any], source_scopes: Scopes
@@ -384,7 +373,7 @@ class Engine:
         try:
             yield
         except NotFoundError as error:
-            place = find_place(self.store, scope, ids)
+            place = reading.find_place(self.store, scope, ids)
             if place is None:
                 raise
             raise NotFoundError(f"{error}; {place} has it: name that scope") from error
@@ -416,7 +405,7 @@ class Engine:
         traces = self._find_traces(scopes, removals, bounds) if verify else None
         held = find_held(self.store, forgotten._replace(removals=removals), scopes, bounds, traces)
         is_done = any(removal.records for removal in removals)
-        near = () if is_done else self.store.read(scopes, lambda store: near_scope_notes(store, scopes, bounds))
+        near = () if is_done else self.store.read(scopes, lambda store: reading.near_scope_notes(store, scopes, bounds))
         notes = near or correction_notes(forgotten.corrections)
         found = traces and traces.places
         return forget_report(removals, list(filter(bounds.covers, rebuilt)), held, found, unscrubbed, notes)

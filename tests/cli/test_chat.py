@@ -17,7 +17,6 @@ from tests.cli.conftest import Cli, LlmServer, Result
 
 import eunoe
 from eunoe.cli.chat import SYSTEM_PROMPT, Chat
-from eunoe.errors import LlmError
 from eunoe.llm.contract import ScriptedLlm
 from eunoe.model.message import Message
 from eunoe.model.scope import Scope
@@ -51,9 +50,6 @@ class TestWithoutAModel:
         assert first.startswith("(no model)")
         assert second.startswith("- Anna is allergic to peanuts. (fact, ")
         assert second.endswith(" ago)")
-
-    def test_nothing_to_say_is_said(self, chat: Cli) -> None:
-        assert chat("Hello?").out == "(no model) Nothing that I remember bears on this.\n"
 
     def test_only_what_the_user_said_is_kept(self, chat: Cli, store: Path) -> None:
         chat("My dog is called Rex.", "", "My dog is called Rex.", "What is my dog called?")
@@ -150,11 +146,6 @@ class TestWithAModel:
         assert f"`eunoe form {HERE}` learns from it" in result.err
         assert json.loads(cli("form", HERE, "--json").out)["messages"] == 1
 
-    def test_one_that_does_not_exist_is_one_line(self, chat: Cli, cli: Cli) -> None:
-        result = chat("Hello.", options=("--llm", "zz"))
-        assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
-        assert cli("scopes").out == ""
-
 
 class TestScripted:
     """The conversation itself, with a model that does what a test wants."""
@@ -207,10 +198,6 @@ class TestScripted:
         assert (result.out, "the model said nothing" in result.err) == ("", True)
         assert texts(store) == [("user", "Hi")]
 
-    def test_an_error_is_one_line(self, scripted: Callable[..., Result]) -> None:
-        result = scripted(ScriptedLlm([LlmError("it is\nout of order")]), "Hi")
-        assert "no reply: it is out of order\n" in result.err
-
 
 class TestCommands:
     def test_recall_and_forget(self, chat: Cli, cli: Cli) -> None:
@@ -233,19 +220,12 @@ class TestCommands:
         assert "nothing is remembered yet" in chat("/memory", scope="session=s1/user=bob").err
         assert chat("/memory").out.startswith("<MemoryContext")
 
-    def test_form_says_when_there_is_nothing(self, chat: Cli) -> None:
-        assert "nothing to form" in chat("/form").err
-
     @pytest.mark.parametrize("line", ["/bogus", "/", "/recall", "/forget", "/forget nope"])
     def test_mistakes_are_one_line_and_the_talk_goes_on(self, chat: Cli, line: str) -> None:
         result = chat(line, "/help")
         assert result.code == 0
         assert result.out.startswith("/recall TEXT")
         assert result.err.count("\n") == 2
-
-    def test_quit_ends_it(self, chat: Cli, store: Path) -> None:
-        assert chat("/quit", "Too late.").code == 0
-        assert texts(store) == []
 
 
 class TestIncognito:
@@ -287,11 +267,6 @@ class TestScope:
         assert {"user": "zoe"} in found
         assert {scope["user"] for scope in found} == {"zoe"}
         assert sum("session" in scope for scope in found) == 1
-
-    def test_options_name_the_parts(self, cli: Cli) -> None:
-        options = ("--agent", "cook", "--user", "anna", "--session", "s7")
-        cli("chat", "tenant=t1", *options, stdin=b"I live in Rome.\n")
-        assert "agent=cook/session=s7/tenant=t1/user=anna" in cli("scopes").out.splitlines()
 
     def test_misuse(self, cli: Cli) -> None:
         assert cli("chat", "--json").code == 2

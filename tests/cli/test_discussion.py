@@ -47,14 +47,6 @@ def test_an_update_takes_messages_in_and_makes_memories(cli: Cli, chat_file: Pat
     assert (again.code, "new messages" in again.out, "chunks made" in again.out) == (0, False, False)
 
 
-def test_messages_come_as_json_lines_and_from_standard_input(cli: Cli) -> None:
-    lines = "\n".join(json.dumps(message) for message in chat(4))
-    result = cli("discussion", "update", "trip", "--messages", "-", "--json", stdin=lines)
-    assert len(result.json["log"]["new"]) == 4
-    more = cli("discussion", "update", "trip", "--messages", "-", "--json", stdin=json.dumps(chat(6)))
-    assert len(more.json["log"]["new"]) == 2
-
-
 @pytest.mark.parametrize("indent", [None, 2])
 def test_messages_come_as_a_request_for_a_chat_api(cli: Cli, indent: int | None) -> None:
     request = json.dumps({"model": "any", "messages": chat(4)}, indent=indent)
@@ -95,14 +87,6 @@ def test_list_and_status_say_that_an_import_waits_for_its_place(cli: Cli, chat_f
         assert "--continue-at" in cli("discussion", *command).err
     assert cli("discussion", "update", "trip", "--continue-at", "start").code == 0
     assert "--continue-at" not in cli("discussion", "status", "trip").err
-
-
-def test_the_status_says_what_is_there(trip: Cli) -> None:
-    status = trip("discussion", "status", "trip", "--user", "anna", "--json").json
-    assert (status["messages"], status["retracted"]) == (30, 0)
-    assert status["chunk_memories"] > 0
-    assert status["failed"] == []
-    assert "30, and 0 retracted" in trip("discussion", "status", "trip", "--user", "anna").out
 
 
 def test_failed_chunks_are_shown_with_attempts_and_when_they_are_tried_again(

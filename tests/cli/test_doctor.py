@@ -76,19 +76,6 @@ def test_all_is_well_and_nothing_is_changed(doctor: Doctor, cli: Cli, store: Pat
     assert tree(store.parent) == before
 
 
-def test_for_people_it_is_a_table(cli: Cli, home: Path) -> None:
-    result = cli("doctor")
-    assert result.code == 0
-    assert "what to do" in result.out
-    assert "problems" in result.err
-
-
-def test_a_store_that_is_not_there_yet(doctor: Doctor, store: Path) -> None:
-    store.unlink()
-    assert doctor()["store"][0] == "warning"
-    assert not store.exists()
-
-
 def test_a_file_that_is_no_store(doctor: Doctor, store: Path) -> None:
     store.write_bytes(b"letters")
     assert doctor()["store"] == ("problem", f"{store} is no store")

@@ -67,10 +67,6 @@ def test_lines_with_speakers(cli: Cli, tmp_path: Path) -> None:
     assert [message["speaker"] for message in found["passed_over"]] == ["Ben"]
 
 
-def test_standard_input(cli: Cli) -> None:
-    assert "would be learned" in cli("form", "--dry-run", "-", stdin=TALK).out
-
-
 def test_a_conversation_is_looked_at_as_it_stands(cli: Cli) -> None:
     assert cli("observe", ANNA, "-", "--no-form", stdin=TALK).code == 0
     assert "anna: I am allergic to peanuts." in cli("form", ANNA, "--dry-run").out
@@ -85,14 +81,6 @@ def test_what_is_known_is_passed_over(cli: Cli) -> None:
     found = cli("form", ANNA, "I am allergic to peanuts.", "--dry-run", "--json").json
     assert found["memories"] == []
     assert "known already" in found["passed_over"][0]["reason"]
-
-
-def test_a_scope_that_feeds_no_stream(cli: Cli) -> None:
-    assert "no stream learns from this scope" in cli("form", "discussion=7", TALK, "--dry-run").out
-
-
-def test_a_long_text_is_no_file(cli: Cli) -> None:
-    assert cli("form", "--dry-run", "I moved to Rome. " * 500).code == 0
 
 
 @pytest.mark.parametrize("name", ["none.txt", "notes.jsonl"])

@@ -49,9 +49,6 @@ class TestForm:
         assert {atom["id"] for atom in found["learned"]} == set(found["stored"])
         assert OWN in {atom["scope"] for atom in found["learned"]}
 
-    def test_nothing_to_form(self, formed_cli: Cli) -> None:
-        assert formed_cli("form", HERE) == Result(0, "nothing to form\n", "")
-
     def test_due_leaves_a_short_talk_alone(self, observed_cli: Cli) -> None:
         assert observed_cli("form", HERE, "--due").out == "nothing to form\n"
         assert observed_cli("status", "--json").json["due_messages"] == 4
@@ -62,10 +59,6 @@ class TestForm:
         assert found["messages"] == 5
         assert {"user=bob", OWN} <= {atom["scope"] for atom in found["learned"]}
         assert observed_cli("status", "--json").json["due_messages"] == 0
-
-    @pytest.mark.parametrize("args", [[], [HERE, "--all"]])
-    def test_a_scope_or_all(self, cli: Cli, args: list[str]) -> None:
-        assert cli("form", *args).code == 2
 
     def test_a_failing_model_is_an_exit_code_and_loses_nothing(self, observed_cli: Cli, broken_llm: str) -> None:
         failed = observed_cli("form", HERE, "--llm", broken_llm)
@@ -78,11 +71,6 @@ class TestForm:
         assert observed_cli("status", "--json").json["failing"] == 1
         assert observed_cli("form", HERE, "--llm", "none", "--json").json["messages"] == 4
         assert observed_cli("status", "--json").json["failing"] == 0
-
-    def test_an_unknown_model_is_one_line(self, observed_cli: Cli) -> None:
-        result = observed_cli("form", HERE, "--llm", "zz")
-        assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
-        assert "'zz' is not a language model" in result.err
 
 
 class TestObserve:
@@ -133,9 +121,6 @@ class TestContext:
         assert all(message["role"] != "system" for message in messages)
         assert formed_cli("context", HERE, "--format", "pdf").code == 1
 
-    def test_a_budget(self, formed_cli: Cli) -> None:
-        assert formed_cli("context", HERE, "peanuts", "--tokens", "60", "--json").json["tokens"] <= 60
-
     def test_nothing_is_looked_up_if_told_so(self, formed_cli: Cli) -> None:
         found = formed_cli("context", HERE, "peanuts", "--no-recall", "--json").json
         assert (found["hits"], found["query"]) == ([], "")
@@ -144,10 +129,6 @@ class TestContext:
         formed_cli("remember", OWN, "Anna is afraid of dogs.")
         assert "afraid of dogs" in formed_cli("context", HERE, "dogs").out
         assert "afraid of dogs" not in formed_cli("context", HERE, "dogs", "--users", "bob, carla").out
-
-    def test_an_empty_memory_says_so_beside_the_output(self, cli: Cli) -> None:
-        result = cli("context", "session=s2/user=zoe", "Hello?")
-        assert (result.code, result.out, result.err.splitlines()[0]) == (0, "", "nothing found")
 
 
 class TestStreams:
@@ -203,11 +184,6 @@ class TestStreams:
         assert why in result.err
         assert formed_cli("streams", "--json").out == before
 
-    def test_set_and_show_need_something(self, formed_cli: Cli) -> None:
-        assert formed_cli("streams", "set", OWN).code == 2
-        missing = formed_cli("streams", "show", "user=nobody")
-        assert (missing.code, missing.err.count("\n")) == (1, 1)
-
     def test_presets_are_shown_changed_and_made(self, cli: Cli) -> None:
         assert cli("streams", "presets", "--json").json["agent"]["consolidation_trigger"] == 16
         assert "consolidation_trigger" in cli("streams", "presets").out
@@ -243,10 +219,6 @@ class TestSummaries:
         missing = revised_cli("summaries", "show", OWN, "9")
         assert (missing.code, missing.err) == (1, f"eunoe: {OWN} has no revision 9: it has 1, 2\n")
 
-    def test_no_revisions(self, formed_cli: Cli) -> None:
-        assert formed_cli("summaries", OWN).err == "nothing found\n"
-        assert "it has none yet" in formed_cli("summaries", "show", OWN).err
-
     def test_diff_goes_by_sentences(self, revised_cli: Cli) -> None:
         revised_cli("summaries", "write", OWN, "Ann keeps a cat. She drinks tea.")
         shown = revised_cli("summaries", "diff", OWN, "2", "3").out.splitlines()
@@ -270,12 +242,7 @@ class TestSummaries:
         assert restored["number"] == 3
         assert revised_cli("summaries", "show", OWN).out == first
         assert revised_cli("summaries", "restore", OWN, "9").code == 1
-        assert revised_cli("summaries", "restore", OWN, "9" * 30).code == 2
-
-    def test_writing_over_another_version_is_refused(self, revised_cli: Cli) -> None:
-        result = revised_cli("summaries", "write", OWN, "Other words.", "--parent", "1")
-        assert (result.code, result.err.count("\n")) == (1, 1)
-        assert revised_cli("summaries", "show", OWN).out == "Ann keeps a dog. She drinks tea.\n"
+        assert revised_cli("summaries", "restore", OWN, "9" * 30).code == 1
 
 
 class TestArchive:
@@ -303,10 +270,6 @@ class TestArchive:
         assert facts_cli("unarchive", "user=anna", gone).out == f"{gone} was not archived\n"
         assert gone in {item["id"] for item in facts_cli("list", "user=anna", "--json").json["items"]}
 
-    def test_a_bad_policy(self, facts_cli: Cli) -> None:
-        assert facts_cli("archive", "user=anna", "--max-age-days", "-1").code == 1
-        assert facts_cli("unarchive", "user=anna", "nope").code == 1
-
 
 class TestIncognito:
     def test_nothing_of_a_marked_session_is_kept(self, cli: Cli, store: Path) -> None:
@@ -317,10 +280,6 @@ class TestIncognito:
         assert b"xyzzy" not in b"".join(file.read_bytes() for file in store.parent.iterdir())
         assert cli("incognito", HERE, "--off", "--json").json == {"scope": HERE, "incognito": False}
         assert cli("observe", HERE, "Hello.").out.startswith("stored as ")
-
-    def test_a_session_with_messages_is_refused(self, observed_cli: Cli) -> None:
-        result = observed_cli("incognito", HERE)
-        assert (result.code, result.err.count("\n")) == (1, 1)
 
 
 class TestWorker:
@@ -333,10 +292,6 @@ class TestWorker:
         assert observed_cli(*self.ONCE, "--json").json["messages"] == 0
         assert OWN in observed_cli("streams").out
 
-    def test_what_is_not_quiet_or_too_short_waits(self, observed_cli: Cli) -> None:
-        assert observed_cli("worker", "--once", "--json").json["messages"] == 0
-        assert observed_cli(*self.ONCE, "--minimum", "5", "--json").json["messages"] == 0
-
     def test_many_sessions_in_one_round(self, cli: Cli) -> None:
         with eunoe.open(os.environ["EUNOE_STORE"], form=False) as memory:
             for number in range(30):
@@ -348,21 +303,6 @@ class TestWorker:
         assert result.code == 1
         assert "failed, and still due" in result.err
         assert observed_cli("status", "--json").json["due_messages"] == 4
-
-    @pytest.mark.parametrize(
-        "wrong",
-        [
-            ["--every", "0"],
-            ["--every", "nan"],
-            ["--every", "inf"],
-            ["--concurrency", "0"],
-            ["--minimum", "0"],
-            ["--idle", "-1"],
-        ],
-    )
-    def test_what_makes_no_sense(self, cli: Cli, wrong: list[str]) -> None:
-        result = cli("worker", *wrong)
-        assert (result.code, result.err.count("\n")) == (2, 1)
 
     def test_a_failing_round_does_not_end_it(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         rounds = iter([StoreBusyError("held by\nanother"), RuntimeError("unforeseen"), FormReport(messages=5)])
@@ -395,11 +335,6 @@ class TestWorker:
             assert process.wait(timeout=60) == 0
             assert (process.stdout.read(), process.stderr.read()) == ("", "")
 
-    def test_signals_do_as_before_once_it_has_left(self, cli: Cli) -> None:
-        before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-        cli(*self.ONCE)
-        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
-
 
 class TestMigrateEden:
     @pytest.fixture
@@ -424,10 +359,6 @@ class TestMigrateEden:
         assert "cannot be read: memory_user.json:1: " in result.err
         assert cli("summaries", "show", OWN).out == "Anna likes tea.\n"
 
-    def test_a_file_that_is_not_there(self, cli: Cli, tmp_path: Path) -> None:
-        result = cli("migrate", "eden", tmp_path / "nope.json")
-        assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
-
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_tables_are_never_wider_than_the_terminal(
@@ -443,27 +374,3 @@ def test_tables_are_never_wider_than_the_terminal(
         result = formed_cli(*args)
         assert result.code == 0
         assert max(map(len, result.out.splitlines())) <= columns
-
-
-def test_status_says_how_forming_stands(observed_cli: Cli) -> None:
-    shown = observed_cli("status").out
-    assert "4 messages to form" in shown
-    assert "extractively" in shown
-    assert "failing" not in shown
-    observed_cli("form", HERE)
-    assert "0 messages to form" in observed_cli("status").out
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("form", "context", "consolidate", "archive", "unarchive", "incognito", "worker", "chat", "migrate eden"),
-        *("correct", "corrections"),
-        *("streams", "streams set", "summaries", "summaries diff"),
-    ],
-)
-def test_every_command_has_a_sentence_and_an_example(cli: Cli, name: str) -> None:
-    result = cli(*name.split(), "--help")
-    assert result.code == 0
-    assert f"Example: eunoe {name}" in result.out
-    assert result.out.split("Usage:")[1].splitlines()[2].strip(), "no sentence under the usage line"

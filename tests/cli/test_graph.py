@@ -6,7 +6,7 @@ from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 import pytest
-from tests.cli.conftest import Cli, Result
+from tests.cli.conftest import Cli
 
 import eunoe
 from eunoe.errors import LlmError
@@ -35,13 +35,6 @@ def test_the_neighbourhood_is_printed(cli: Cli) -> None:
     assert "Bergen" not in result.out
 
 
-def test_without_a_name_the_best_connected_are_listed(cli: Cli) -> None:
-    result = cli("graph", ATLAS, "--limit", "1")
-    assert result.code == 0
-    assert "Nordwind" in result.out
-    assert "Felix Cole" not in result.out
-
-
 def test_names_without_a_connection_are_listed_last(cli: Cli, store: Path, tmp_path: Path) -> None:
     with eunoe.open(store, embedder="none") as memory:
         memory.remember("project=lone", "Greta Lindqvist was alone.")
@@ -50,12 +43,6 @@ def test_names_without_a_connection_are_listed_last(cli: Cli, store: Path, tmp_p
     names = [entity["name"] for entity in cli("graph", ATLAS, "--json").json["entities"]]
     assert names[-1] == "Greta Lindqvist"
     assert "Greta Lindqvist" not in cli("graph", ATLAS, "--limit", "4").out
-
-
-def test_no_escape_sequence_reaches_the_terminal(cli: Cli) -> None:
-    result = cli("graph", ATLAS, "Bergen")
-    assert result.code == 0
-    assert "\x1b[31m" not in result.out
 
 
 def test_json_holds_names_links_and_passages(cli: Cli) -> None:
@@ -99,11 +86,6 @@ def test_mistakes_are_one_line(cli: Cli, args: list[str], code: int, reason: str
     result = cli("graph", ATLAS, *args)
     assert (result.code, result.out, result.err.count("\n")) == (code, "", 1)
     assert reason in result.err
-
-
-def test_an_empty_scope_has_no_names(cli: Cli) -> None:
-    hint = "project=nothing holds nothing: `eunoe scopes` lists the scopes that do"
-    assert cli("graph", "project=nothing") == Result(0, "", f"no names found\n{hint}\n")
 
 
 def test_the_model_reads_what_is_due_first(cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,17 +92,9 @@ class TestEmptyScope:
         assert filled_cli("pin", "user=anna", "tea").err.count(f"{ANNA} has it: name that scope")
         assert "1 memory" in filled_cli("forget", "user=anna", "tea", "--yes").out
 
-    def test_without_a_near_one(self, filled_cli: Cli) -> None:
-        assert filled_cli("list", "user=bob").err == f"nothing found\n{self.NONE}\n"
-        assert filled_cli("get", "user=bob", "tea").err.endswith(f"; {self.NONE}\n")
-
     def test_is_not_meant_where_only_the_id_is_wrong(self, filled_cli: Cli) -> None:
         assert filled_cli("get", ANNA, "milk").err == "eunoe: there is no memory 'milk' in this scope\n"
         assert filled_cli("recall", ANNA, "zebra", "--recipe", "lexical").err == "nothing found\n"
-
-    def test_of_many_scopes_names_those_that_are_empty(self, filled_cli: Cli) -> None:
-        result = filled_cli("recall", "user=anna", "zebra", "--exact", "--also", ANNA, "--recipe", "lexical", "--json")
-        assert (result.json, result.err) == ([], f"{self.NEAR}\n")
 
     def test_keys_as_other_memories_call_them(self, filled_cli: Cli) -> None:
         assert filled_cli("list", "agent_id=cook/user_id=anna", "--json").items[0]["id"] == "tea"

@@ -230,14 +230,6 @@ def test_without_a_time_the_id_tells_it(memory, tmp_path):
     assert memory.get(USER_SCOPE, number(1)).time == parse_time(int("6943f8a2", 16))
 
 
-def test_documents_without_telling_fields_are_known_by_their_file(memory, tmp_path):
-    bare = {"_id": "m1", "content": "One."}
-    path = documents(tmp_path, bare, name="2025-memory_sessions")
-    report = migrate(memory, path)
-    assert (report.documents, len(report.problems)) == (1, 1)
-    assert "memory_type" in report.problems[0]
-
-
 def test_a_memory_of_another_agent_is_not_taken_in(memory, tmp_path):
     stranger = session_memory(1, "directive", "Somebody else's secret.", agent_id=oid("0" * 24))
     user = {**USER, "unabsorbed_memory_ids": [oid(number(1))]}

@@ -150,13 +150,6 @@ def test_every_namespace_has_a_scope_of_its_own(labels):
     assert names.namespace(Scope(agent="cook", user="anna")) is None
 
 
-@pytest.mark.parametrize("namespace", [("a b", "ü/%~="), ("x" * 2000, "line\nbreak"), ("\ud800",), ("*", " ")])
-def test_any_label_may_be_used(store, namespace):
-    store.put(namespace, "k", {"n": 1})
-    assert store.search(namespace[:1])[0].namespace == namespace
-    assert store.list_namespaces(prefix=namespace) == [namespace]
-
-
 ODD_KEYS = ["", " ", "~", "~6b;", "a/b#c@d=e", "x" * 5000, "line\nbreak", "\0", "\ud800", "日本", id_of("")]
 
 

@@ -314,19 +314,6 @@ def test_with_an_index_all_is_as_in_memory(operations):
                 assert [item.score for item in found[0]] == pytest.approx(scores, abs=1e-5)
 
 
-TEXT_FILTER = st.one_of(NONE, st.builds(lambda word: {"text": word}, WORD))
-WORDS_ONLY = st.builds(SearchOp, PREFIX, TEXT_FILTER, st.just(50), st.just(0), NONE, st.just(False))
-
-
-@settings(max_examples=12)
-@given(batches(PUT, PUT, DELETE, GET, WORDS_ONLY, LIST))
-def test_without_an_index_the_same_is_there_as_in_sqlite(operations):
-    with sqlite_store(":memory:") as reference, EunoeStore.from_conn_string(":memory:", embedder="none") as store:
-        for ops in operations:
-            expected = [plain(answer, ordered=False) for answer in reference.batch(ops)]
-            assert [plain(answer, ordered=False) for answer in store.batch(ops)] == expected
-
-
 ALL_QUERIES = st.builds(SearchOp, PREFIX, st.none(), st.just(50), st.just(0), WORD.filter(bool), st.just(False))
 
 

@@ -1,27 +1,29 @@
-"""Kept indexes: the next process answers as if it had read everything anew, whatever became of the files."""
+"""Kept indexes: the next process answers as if it had read everything anew, whatever became of the rows."""
 
 from __future__ import annotations
 
 import json
-import os
 import random
-import shutil
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support import kept_indexes as child
-from tests.support.kept_indexes import SCOPE, answers, open_memory, passage, passages
+from tests.support.kept_indexes import SCOPE, answers, kept_bytes, open_memory, passage, passages
 
 import eunoe
 from eunoe.index import cache, kept_indexes
+from eunoe.index.kept_indexes import KeptIndexes
 from eunoe.index.stream import StreamIndex
-from eunoe.store.kept_files import KeptFiles, kept_folder
+from eunoe.store.schema import KeptIndexPart
+from eunoe.store.sql import SqlWriting
 
 COUNT = 40
 
@@ -38,12 +40,8 @@ def path(tmp_path: Path) -> Path:
     with open_memory(path) as memory:
         memory.remember_many(SCOPE, passages(COUNT))
         answers(memory)
-    assert kept_names(path) == ["1.index"]
+    assert kept_bytes(path)
     return path
-
-
-def kept_names(path: Path) -> list[str]:
-    return [file.name for file in KeptFiles(path).paths()]
 
 
 def fresh(path: Path) -> list[object]:
@@ -57,8 +55,8 @@ def kept(path: Path) -> list[object]:
         return answers(memory)
 
 
-def run(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", child.__name__, str(path), *arguments]
+def run(path: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", child.__name__, str(path)]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
 
 
@@ -84,7 +82,7 @@ def test_the_next_process_reads_no_text_anew(path: Path, readings: list[int]) ->
 
 
 def test_a_new_process_finds_the_same(path: Path) -> None:
-    found = run(path, "ask")
+    found = run(path)
     assert json.loads(found.stdout) == json.loads(json.dumps(fresh(path))), found.stderr
 
 
@@ -140,36 +138,33 @@ def test_a_deletion_is_fed_as_a_delta(path: Path, readings: list[int]) -> None:
     assert readings == [0] * 5 + [COUNT - 5]
 
 
-def test_forgotten_words_leave_the_kept_index_before_forget_returns(path: Path) -> None:
+def test_forgotten_words_leave_the_kept_index_in_the_same_step(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_memory(path) as memory:
         id = memory.remember(SCOPE, "Zanzibar\n\nThe Xylophone Quartet of Zanzibar sings.", id="concert-1").id
-        answers(memory)
-    with open_memory(path) as memory:
         memory.remember_many(SCOPE, passages(120, seed=5))  # enough to be kept anew, with the words
         answers(memory)
-    kept_bytes = (kept_folder(path) / "1.index").read_bytes()
-    assert b"xylophone quartet" in kept_bytes
-    assert b"concert-1" in kept_bytes
+    assert b"xylophone quartet" in kept_bytes(path)
     with open_memory(path) as memory:
-        report = memory.forget(SCOPE, id, verify=True)
-        assert report.verified
-        held = b"".join(file.read_bytes() for file in KeptFiles(path).paths())
-        for word in (b"xylophon", b"zanzibar", b"concert-1", b"Xylophone"):
-            assert word not in held
-    assert b"xylophon" not in (kept_folder(path) / "1.index").read_bytes()
+        assert memory.forget(SCOPE, id, verify=True).verified
+        assert kept_bytes(path) == b""
+        answers(memory)
+    assert b"xylophon" not in kept_bytes(path) != b""
     assert kept(path) == fresh(path)
 
 
-def test_a_search_for_traces_looks_at_kept_files(path: Path) -> None:
+def test_a_search_for_traces_looks_at_kept_indexes(path: Path) -> None:
+    text = "The Xylophone Quartet of Zanzibar sings in the evening."
+
     with open_memory(path) as memory:
-        text = "The Xylophone Quartet of Zanzibar sings in the evening."
         id = memory.remember(SCOPE, text).id
-        file = kept_folder(path) / "7.index"
+        row = memory._engine.store.read((), lambda store: store.load(KeptIndexPart))[0]
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(KeptFiles, "drop", lambda *_: file.write_text(text))
+            delete = SqlWriting.delete
+            late = row._replace(part=99, data=text.encode())
+            patch.setattr(SqlWriting, "delete", lambda store, *args: (delete(store, *args), store.save([late]))[0])
             report = memory.forget(SCOPE, id, verify=True)
         assert report.verified is False
-        assert any(file.name in trace for trace in report.traces)
+        assert any("kept_indexes.data" in trace for trace in report.traces)
 
 
 def test_a_process_that_does_not_know_of_a_forget_keeps_nothing(path: Path) -> None:
@@ -178,63 +173,43 @@ def test_a_process_that_does_not_know_of_a_forget_keeps_nothing(path: Path) -> N
         other.remember_many(SCOPE, passages(120, seed=5))
         answers(old)
         other.forget(SCOPE, secret)
-    held = b"".join(file.read_bytes() for file in KeptFiles(path).paths())
-    assert b"xylophon" not in held
+    assert b"xylophon" not in kept_bytes(path)
     assert kept(path) == fresh(path)
 
 
-@pytest.mark.parametrize("place", [0, 7, 9, 40, 300, 0.2, 0.4, 0.5, 0.6, 0.8, 0.99, -5, -1])
-def test_a_flipped_byte_is_noticed(path: Path, place: float, readings: list[int]) -> None:
-    file = kept_folder(path) / "1.index"
-    data = bytearray(file.read_bytes())
-    data[int(place * len(data)) if isinstance(place, float) else place] ^= 0x10
-    file.write_bytes(data)
-    assert kept(path) == fresh(path)
-    assert readings[0] == COUNT
-
-
-@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.999])
-def test_a_file_that_was_cut_short_is_not_used(path: Path, share: float, readings: list[int]) -> None:
-    file = kept_folder(path) / "1.index"
-    os.truncate(file, int(share * file.stat().st_size))
-    assert kept(path) == fresh(path)
-    assert readings[0] == COUNT
-
-
-@pytest.mark.parametrize("content", [b"", b"EUNOEIX1", b"EUNOEIX1" + b"\xff" * 40, b"{}" * 100])
-def test_what_is_no_kept_file_is_not_used(path: Path, content: bytes) -> None:
-    (kept_folder(path) / "1.index").write_bytes(content)
-    assert kept(path) == fresh(path)
-
-
-def test_files_of_other_streams_and_stores_are_not_used(path: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other.db"
-    with open_memory(other) as memory:
-        memory.remember_many(SCOPE, passages(COUNT, seed=9))
-        answers(memory)
-        memory.remember_many("project=bank", passages(COUNT, seed=10))
-        answers(memory, "project=bank")
-    files = kept_folder(other)
-    shutil.copy(files / "2.index", tmp_path / "second")
-    shutil.copy(files / "1.index", files / "2.index")
-    shutil.copy(tmp_path / "second", files / "1.index")
-    assert kept(other) == fresh(other)
-    shutil.copy(kept_folder(path) / "1.index", files / "1.index")
-    assert kept(other) == fresh(other)
-
-
-def test_a_copy_that_went_its_own_way_does_not_use_the_file_of_the_first(path: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy.db"
-    shutil.copy(path, copy)
-    with open_memory(path) as memory, open_memory(copy, keep=False) as other:
-        first = memory.list(SCOPE, limit=1).items[0]
-        memory.update(SCOPE, first.id, text="Anna Jones restarts the Payment Gateway.")
-        other.update(SCOPE, first.id, text="Nobody ever restarts anything.")
+def test_what_is_forgotten_between_copy_and_write_is_not_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = KeptIndexes._copy
+    with open_memory(path) as memory, open_memory(path) as other:
+        secret = memory.remember(SCOPE, "The Xylophone Quartet of Zanzibar sings.").id
         memory.remember_many(SCOPE, passages(120, seed=5))
-        other.remember_many(SCOPE, passages(120, seed=6))
         answers(memory)
-    shutil.copytree(kept_folder(path), kept_folder(copy))
-    assert kept(copy) == fresh(copy)
+
+        def copy_and_forget(*args: Any) -> Any:
+            copied = copy(*args)
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(other.forget, SCOPE, secret).result()
+            return copied
+
+        with monkeypatch.context() as patch:
+            patch.setattr(KeptIndexes, "_copy", copy_and_forget)
+            memory._engine.indexes.keep()
+        assert kept_bytes(path) == b""
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE kept_indexes SET data = zeroblob(length(data))",
+        "UPDATE kept_indexes SET data = x'00' WHERE part = 0",
+        "DELETE FROM kept_indexes WHERE part = 1",
+        "DELETE FROM kept_indexes WHERE part = 0",
+    ],
+)
+def test_an_index_that_is_damaged_or_not_whole_is_made_anew(path: Path, sql: str, readings: list[int]) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(sql)
+    assert kept(path) == fresh(path)
+    assert readings[0] == COUNT
 
 
 def test_an_index_that_other_code_made_is_not_used(
@@ -245,41 +220,15 @@ def test_an_index_that_other_code_made_is_not_used(
     assert readings == [COUNT]
 
 
-@pytest.mark.parametrize("part", ["0", "1", "3", "20"])
-def test_a_process_killed_while_it_writes_leaves_nothing_that_is_read(path: Path, part: str) -> None:
-    with open_memory(path, keep=False) as memory:
-        memory.remember_many(SCOPE, passages(120, seed=5))
-    assert run(path, "killed", part).returncode == 9
-    assert "1.part" in kept_names(path)
-    found = kept(path)
-    assert kept_names(path) == ["1.index"]
-    assert found == fresh(path)
-
-
 def test_two_processes_keep_at_once(path: Path) -> None:
     with open_memory(path, keep=False) as memory:
         memory.remember_many(SCOPE, passages(120, seed=5))
-    command = [sys.executable, "-m", child.__name__, str(path), "ask"]
+    command = [sys.executable, "-m", child.__name__, str(path)]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]) for _ in range(2)]
     found = [json.loads(process.communicate()[0]) for process in both]
     expected = json.loads(json.dumps(fresh(path)))
     assert found == [expected, expected]
-    assert kept_names(path) == ["1.index"]
     assert json.loads(json.dumps(kept(path))) == expected
-
-
-def test_where_nothing_can_be_written_nothing_is_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.rmtree(kept_folder(path))
-    kept_folder(path).write_text("not a folder")
-    assert kept(path) == fresh(path)
-
-    def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    kept_folder(path).unlink()
-    monkeypatch.setattr(KeptFiles, "write", fail)
-    assert kept(path) == fresh(path)
-    assert kept_names(path) == []
 
 
 def test_a_store_in_memory_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,28 +243,16 @@ def test_it_can_be_turned_off(tmp_path: Path) -> None:
     with open_memory(tmp_path / "memory.db", keep=False) as memory:
         memory.remember_many(SCOPE, passages(COUNT))
         answers(memory)
-    assert not kept_folder(tmp_path / "memory.db").exists()
+    assert kept_bytes(tmp_path / "memory.db") == b""
 
 
-def test_only_who_may_read_the_store_may_read_its_kept_index(path: Path) -> None:
-    folder = kept_folder(path)
-    assert folder.stat().st_mode & 0o777 == 0o700
-    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
-
-
-def test_a_restored_store_has_no_kept_index_of_the_one_before(path: Path, tmp_path: Path) -> None:
+def test_a_backup_holds_no_kept_index(path: Path, tmp_path: Path) -> None:
     with open_memory(path) as memory:
         memory.admin.backup(tmp_path / "backup.db")
         memory.remember(SCOPE, "The Xylophone Quartet of Zanzibar sings.")
+    assert kept_bytes(tmp_path / "backup.db") == b""
     eunoe.restore(tmp_path / "backup.db", path)
-    assert not kept_folder(path).exists()
     assert kept(path) == fresh(path)
-
-
-def test_a_new_store_in_the_place_of_a_deleted_one_begins_without(path: Path) -> None:
-    path.unlink()
-    with open_memory(path):
-        assert not kept_folder(path).exists()
 
 
 def test_what_was_damaged_since_is_left_out_and_said(path: Path) -> None:

@@ -326,10 +326,10 @@ def test_no_search_no_verdict(memory):
 
 def test_a_copy_in_another_table_is_found(memory, path):
     memory.observe(ANNA, {"content": SECRET, "id": "m1"})
-    plant(path, "INSERT INTO meta (name, value) VALUES ('note', ?)", f"he said: {SECRET}")
+    plant(path, "CREATE TABLE note AS SELECT ? AS value", f"he said: {SECRET}")
     report = memory.forget(ANNA, "m1", verify=True)
     assert report.verified is False
-    assert any("meta.value" in trace for trace in report.traces)
+    assert any("note.value" in trace for trace in report.traces)
 
 
 def test_a_copy_in_another_row_is_found(memory):

@@ -7,8 +7,9 @@ from tests.support.records import make_record
 
 import eunoe
 from eunoe.errors import InputError, NotFoundError, ScopeError
-from eunoe.model.message import parse_message
-from eunoe.records.identity import message_content
+from eunoe.model.message import Message, parse_message
+from eunoe.records import log
+from eunoe.records.identity import message_content, words_identity
 
 pytestmark = pytest.mark.remote
 
@@ -456,3 +457,13 @@ def test_an_empty_list_of_scopes_is_no_scope(memory):
         with pytest.raises(ScopeError, match="at least one"):
             call([], "words") if call != memory.forget else call([], everything=True)
     assert texts(memory) == ["words"]
+
+
+def test_what_is_new_is_decided_without_a_store() -> None:
+    words = [Message("one"), Message("two"), Message("three")]
+    first, second = map(message_content, words[:2])
+    tail = [log._Spot(b"1", first, "a"), log._Spot(b"2", second, None)]
+    found = log.Found({}, {}, frozenset([words_identity(message_content(words[2]))]), {"": tail})
+    comparison = log.compare_with_log(found, words)
+    assert (comparison.known, comparison.forgotten, comparison.gaps) == ({0: "a"}, {1, 2}, {2})
+    assert log.compare_with_log(found._replace(tails={"": ()}), words).new_places() == [0, 1]

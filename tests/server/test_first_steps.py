@@ -65,31 +65,20 @@ def test_who_may_not_forget_cannot_import_that_something_was_forgotten(server: L
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_the_store_is_that_of_the_project_memory_where_the_environment_names_one(tmp_path: Path, named: bool) -> None:
+def test_a_start_says_which_store_it_is_and_shows_the_token_to_who_asks(tmp_path: Path, named: bool) -> None:
+    """The store is the project memory's where only the environment names one; what is no terminal gets no token."""
     own, other = tmp_path / "own.db", tmp_path / "projects" / "eunoe.db"
     command = [sys.executable, "-m", "eunoe", "serve", "--port", "0", "--embedder", "none"]
-    command += ["--store", str(own)] if named else []
+    command += ["--store", str(own), "--print-link"] if named else []
     places = {"MEMORY_SAVE_DIR": str(other.parent), "EUNOE_STORE": str(tmp_path / "third.db")}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **places}) as process:
         assert process.stderr
-        said = process.stderr.readline() + process.stderr.readline()
+        said = "".join(process.stderr.readline() for _ in range(2 if named else 3))
         process.send_signal(signal.SIGTERM)
         process.communicate()
-    assert [path.name for path in (own, other) if path.exists()] == [own.name if named else other.name]
+    store = own if named else other
+    assert [path for path in (own, other) if path.exists()] == [store]
     assert (f"The store is that of MEMORY_SAVE_DIR: {other}" in said) is not named
-
-
-def test_what_is_no_terminal_does_not_get_the_token(tmp_path: Path) -> None:
-    store = tmp_path / "memory.db"
-    command = [sys.executable, "-m", "eunoe", "serve", "--store", str(store), "--port", "0", "--embedder", "none"]
-    said = {}
-    for option in ("", "--print-link"):
-        with subprocess.Popen([*command, *filter(None, [option])], stderr=subprocess.PIPE, text=True) as process:
-            assert process.stderr
-            said[option] = process.stderr.readline() + process.stderr.readline()
-            process.send_signal(signal.SIGTERM)
-            process.communicate()
     token = store.with_suffix(".token").read_text()
-    assert token not in said[""]
-    assert str(store.with_suffix(".token")) in said[""]
-    assert f"/#token={token}" in said["--print-link"]
+    assert (f"/#token={token}" in said) is named
+    assert named or (token not in said and str(store.with_suffix(".token")) in said)

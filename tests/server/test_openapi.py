@@ -39,7 +39,7 @@ def test_every_reply_is_as_the_document_says(server: LiveServer, document: dict[
     wrong = []
     for call in made:
         answer = server.call(call.method, call.path, call.body, key=server.owner)
-        if answer.status != call.status:
+        if call.status not in (answer.status, None):
             wrong.append((call.operation, answer.status, answer.content[:300]))
         else:
             _check_reply(document, call, answer)

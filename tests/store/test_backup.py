@@ -24,7 +24,7 @@ from eunoe.errors import (
     StoreBusyError,
     StoreError,
 )
-from eunoe.store.migrations import MIGRATIONS
+from eunoe.store.schema import SCHEMA
 
 ANNA = "user=anna"
 ROUNDS = 6
@@ -287,7 +287,7 @@ def test_a_backup_put_in_place_by_hand_is_not_mixed_with_the_log_of_a_killed_pro
         (lambda file: file.unlink(), NotAStoreError),
         (lambda file: os.truncate(file, file.stat().st_size // 2 // 4096 * 4096), DamagedStoreError),
         (lambda file: run(file, "DELETE FROM meta", "PRAGMA application_id = 77"), NotAStoreError),
-        (lambda file: run(file, f"PRAGMA user_version = {len(MIGRATIONS) + 1}"), NewerStoreError),
+        (lambda file: run(file, f"PRAGMA user_version = {SCHEMA + 1}"), NewerStoreError),
         (lambda file: flip(file, b"message 50 "), DamagedStoreError),
     ],
     ids=["letter", "empty", "missing", "cut", "another program's", "newer", "damaged"],
@@ -326,16 +326,6 @@ def test_a_store_is_not_restored_over_itself(path, tmp_path):
     with pytest.raises(StoreError, match="name a file"):
         eunoe.restore(path, ":memory:")
     assert read_texts(path) == ["one"]
-
-
-def test_an_older_schema_is_restored_and_upgraded_when_it_is_opened(path):
-    fixture = Path(__file__).parents[1] / "fixtures" / "schema-1.db"
-    before = names(fixture.parent)
-    eunoe.restore(fixture, path)
-    assert names(fixture.parent) == before
-    with open_store(path) as memory:
-        assert memory.status().schema == len(MIGRATIONS)
-        assert memory.status().messages
 
 
 def test_a_process_that_waits_to_open_gets_the_restored_store(path, backup, monkeypatch):

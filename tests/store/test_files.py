@@ -24,7 +24,7 @@ from eunoe.errors import (
     StoreError,
     StoreFullError,
 )
-from eunoe.store.migrations import MIGRATIONS
+from eunoe.store.schema import SCHEMA
 
 ANNA = "user=anna"
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -144,14 +144,20 @@ def test_a_log_that_another_process_takes_away_while_the_file_is_opened(path, mo
 
 def test_a_newer_version(path):
     fill_store(path)
-    make_database(path, f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    make_database(path, f"PRAGMA user_version = {SCHEMA + 1}")
     assert_refused(path, NewerStoreError, "upgrade")
+
+
+def test_an_older_eunoe_is_named_and_what_to_do(path):
+    fill_store(path)
+    make_database(path, f"PRAGMA application_id = {0x45554E4F}")
+    assert_refused(path, NotAStoreError, "eunoe export.*eunoe import")
 
 
 def test_a_newer_version_that_appears_between_look_and_step(path, monkeypatch):
     fill_store(path)
     monkeypatch.setattr("eunoe.store.sqlite.check_is_store", lambda *_: None)
-    make_database(path, f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    make_database(path, f"PRAGMA user_version = {SCHEMA + 1}")
     assert_refused(path, NewerStoreError, "upgrade")
 
 
@@ -252,7 +258,7 @@ def test_a_damaged_page_is_named_when_it_is_read(path):
         numbers = [int(item.text.split()[1]) for item in found.items]
         assert 80 < len(numbers) < 100
         assert 50 not in numbers
-        assert any("items id" in note and ANNA in note for note in found.notes)
+        assert any("items seq" in note and ANNA in note for note in found.notes)
         with pytest.raises(DamagedStoreError, match="damaged"):
             memory.admin.export(ANNA, io.StringIO())
     assert folder_hashes(path) == before

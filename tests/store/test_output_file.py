@@ -79,7 +79,7 @@ def raise_in_child(path: Path) -> None:
     """Try to replace a store from another process, which its locks forbid."""
     script = "import sys, eunoe\neunoe.restore(sys.argv[1], sys.argv[2])"
     copy = path.with_name("copy.db")
-    copy.write_bytes((Path(__file__).parents[1] / "fixtures" / "schema-4.db").read_bytes())
+    eunoe.open(copy, embedder="none").close()
     done = subprocess.run([sys.executable, "-c", script, copy, path], capture_output=True, text=True)
     if "StoreBusyError" in done.stderr:
         raise eunoe.errors.StoreBusyError(done.stderr)

@@ -43,6 +43,7 @@ class Stock:
             self.store.put_vectors(self.model, [(seq, b"1234") for seq in self.embedded])
             self.store.save([PassageGraphRecord(seq, b"", "", "") for seq in self.graphs])
             self.store.save([Absorption(stream, id, 1) for stream, id in self.absorbed])
+        self.records.sort(key=lambda record: record.seq)
 
     def _record(self, number: int) -> Record:
         kind = KINDS[number % 3]
@@ -120,9 +121,8 @@ class Stock:
 
 @pytest.fixture(scope="module")
 def stock():
-    stock = Stock()
-    yield stock
-    stock.store.close()
+    yield STOCK
+    STOCK.store.close()
 
 
 def optional(values: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
@@ -134,11 +134,14 @@ def lists(values: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
 
 
 LABELS = ("", "plan", "correction")
+STOCK = Stock()
+SEQS = st.sampled_from([record.seq for record in STOCK.records]) | st.integers(-1, SIZE)
+STREAMS = st.sampled_from(sorted({record.stream for record in STOCK.records})) | st.integers(0, 3)
 
 QUERIES = st.builds(
     ItemQuery,
-    stream=optional(st.integers(0, 3)),
-    streams=optional(st.lists(st.integers(0, 3), max_size=3)),
+    stream=optional(STREAMS),
+    streams=optional(st.lists(STREAMS, max_size=3)),
     kinds=lists(st.sampled_from(KINDS)),
     labels=lists(st.sampled_from(LABELS)),
     ids=lists(st.integers(0, SIZE).map(lambda number: f"id {number}")),
@@ -150,15 +153,15 @@ QUERIES = st.builds(
     ),
     topics=lists(st.sampled_from([b"topic", b"other"])),
     topic_start=st.none() | st.sampled_from([b"to", b"topic", b"topics"]),
-    seqs=lists(st.integers(-1, SIZE + 2)),
-    after=optional(st.integers(-1, SIZE)),
-    until=optional(st.integers(-1, SIZE)),
+    seqs=lists(SEQS),
+    after=optional(SEQS),
+    until=optional(SEQS),
     session=optional(st.sampled_from(["", "s", "ss", "x"])),
     open=st.booleans(),
     known_at=optional(st.sampled_from(HOURS)),
     since=optional(st.sampled_from(HOURS)),
     before=optional(st.sampled_from(HOURS)),
-    older_than=optional(st.tuples(st.sampled_from(HOURS), st.integers(0, SIZE))),
+    older_than=optional(st.tuples(st.sampled_from(HOURS), SEQS)),
     reviewed=st.booleans(),
     in_review=st.booleans(),
     supported=st.booleans(),
@@ -176,6 +179,8 @@ QUERIES = st.builds(
 
 @given(query=QUERIES)
 def test_select_and_count_agree_with_python(stock, query):
+    if query.streams or query.seqs:  # with an offset, a list must fit one statement, and be of one place
+        query = query._replace(offset=0)
     with stock.store.reading():
         assert stock.store.select(query) == stock.select(query)
         assert stock.store.count(query) == len(stock.select(query._replace(limit=None, offset=0)))

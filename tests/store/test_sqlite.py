@@ -14,8 +14,7 @@ from tests.support.steps import Steps
 
 from eunoe.errors import StoreBusyError, StoreError
 from eunoe.store.contract import ItemQuery, Reading, Writing
-from eunoe.store.migrations import APPLICATION_ID, MIGRATIONS
-from eunoe.store.schema import SummaryState
+from eunoe.store.schema import APPLICATION_ID, SCHEMA, SummaryState
 from eunoe.store.sqlite import SqliteStore
 from eunoe.store.temporary import TemporaryStore
 
@@ -92,7 +91,7 @@ def test_a_closed_store_is_one_file(store, tmp_path):
 def test_the_file_is_stamped_and_durable(store):
     expected = {
         "application_id": APPLICATION_ID,
-        "user_version": len(MIGRATIONS),
+        "user_version": SCHEMA,
         "journal_mode": "wal",
         "synchronous": 2,
         "secure_delete": 1,
@@ -225,23 +224,32 @@ def query_plans(store: SqliteStore, *queries: ItemQuery) -> list[str]:
 def test_what_a_stream_waits_for_is_found_without_a_look_at_the_others(store):
     anna, ben = (insert_facts(store, scope, pending=True)[0].stream for scope in (ANNA, BEN))
     here = query_plans(store, ItemQuery(anna, pending=True), ItemQuery(ben, pending=True, order="newest", limit=9))
-    assert here == ["SEARCH i USING INDEX items_stream_pending (stream=?)"] * 2
+    assert here == ["SEARCH i USING INDEX items_stream_pending (place=? AND stream=?)"] * 2
     assert query_plans(store, ItemQuery(pending=True, limit=9)) == ["SCAN i USING INDEX items_pending"]
 
 
 @pytest.mark.parametrize(
     ("query", "plan"),
     [
-        (ItemQuery(seqs=[1, 2]), "INTEGER PRIMARY KEY (rowid=?)"),
-        (ItemQuery(1, ids=["a"]), "items_id (stream=? AND id=?)"),
-        (ItemQuery(1, ids=["a", "b", "c"]), "items_id (stream=? AND id=?)"),
-        (ItemQuery(1, identities=[b"a"], open=True, limit=9), "items_identity (stream=? AND identity=?)"),
-        (ItemQuery(1, topics=[b"a"], open=True, order="newest"), "items_topic (stream=? AND topic=?)"),
-        (ItemQuery(1, topics=[b"a", b"b"], open=True, order="newest"), "items_topic (stream=? AND topic=?)"),
-        (ItemQuery(1, topic_start=b"a", open=True), "items_topic (stream=? AND topic>? AND topic<?)"),
-        (ItemQuery(1, session="a", order="position", limit=9), "items_log (stream=? AND session=? AND position>?)"),
-        (ItemQuery(1, kinds=("fact",), open=True, order="newest", limit=9), "items_atoms (stream=? AND kind=?)"),
-        (ItemQuery(1, after=5, limit=9), "items_stream (stream=? AND rowid>?)"),
+        (ItemQuery(seqs=[1, 2]), "sqlite_autoindex_items_1 (place=? AND seq=?)"),
+        (ItemQuery(1, ids=["a"]), "items_id (place=? AND stream=? AND id=?)"),
+        (ItemQuery(1, ids=["a", "b", "c"]), "items_id (place=? AND stream=? AND id=?)"),
+        (ItemQuery(1, identities=[b"a"], open=True, limit=9), "items_identity (place=? AND stream=? AND identity=?)"),
+        (ItemQuery(1, topics=[b"a"], open=True, order="newest"), "items_topic (place=? AND stream=? AND topic=?)"),
+        (
+            ItemQuery(1, topics=[b"a", b"b"], open=True, order="newest"),
+            "items_topic (place=? AND stream=? AND topic=?)",
+        ),
+        (ItemQuery(1, topic_start=b"a", open=True), "items_topic (place=? AND stream=? AND topic>? AND topic<?)"),
+        (
+            ItemQuery(1, session="a", order="position", limit=9),
+            "items_log (place=? AND stream=? AND session=? AND position>?)",
+        ),
+        (
+            ItemQuery(1, kinds=("fact",), open=True, order="newest", limit=9),
+            "items_atoms (place=? AND stream=? AND kind=?)",
+        ),
+        (ItemQuery(1, after=5, limit=9), "items_stream (place=? AND stream=? AND seq>?)"),
     ],
 )
 def test_a_query_reads_only_what_it_asks_for(store, query, plan):

@@ -11,15 +11,12 @@ import httpx
 import openai
 from tenxgraph.storage.store.base_store import BaseStore
 
-ROOT = BaseStore.__module__.partition(".")[0]
-"""`tenxgraph` or `agentflow`."""
-graphs = import_module(f"{ROOT}.core.graph")
-states = import_module(f"{ROOT}.core.state")
-stores = import_module(f"{ROOT}.storage.store")
-memory_tools = import_module(f"{ROOT}.prebuilt.tools.memory")
-long_term_memory = import_module(f"{ROOT}.storage.store.long_term_memory")
-authz = import_module(f"{ROOT}.core.authz")
-END = import_module(f"{ROOT}.utils").END
+graphs = import_module("tenxgraph.core.graph")
+states = import_module("tenxgraph.core.state")
+stores = import_module("tenxgraph.storage.store")
+long_term_memory = import_module("tenxgraph.storage.store.long_term_memory")
+authz = import_module("tenxgraph.core.authz")
+END = import_module("tenxgraph.utils").END
 InjectQ = import_module("injectq").InjectQ
 
 Reply = str | dict[str, Any]

@@ -10,13 +10,13 @@ from typing import Any
 from tenxgraph.core.state import AgentState, Message
 from tenxgraph.storage.store.store_schema import MemorySearchResult, MemoryType
 from tenxgraph.utils.callbacks import CallbackManager
-from tests.support.agentflow_graphs import END, ROOT, InjectQ, graphs
+from tests.support.agentflow_graphs import END, InjectQ, graphs
 
 from eunoe.hosts.agentflow import MemoryManager, MemoryRetrievalCallback, MemoryStorageCallback
 from eunoe.hosts.agentflow.testing import MockStore
 
-checkpointers = import_module(f"{ROOT}.storage.checkpointer")
-convert_messages = import_module(f"{ROOT}.utils.converter").convert_messages
+checkpointers = import_module("tenxgraph.storage.checkpointer")
+convert_messages = import_module("tenxgraph.utils.converter").convert_messages
 
 ANNA = {"user_id": "anna", "thread_id": "t1"}
 BEN = {"user_id": "ben", "thread_id": "t1"}

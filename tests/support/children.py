@@ -15,7 +15,7 @@ from tests.support.steps import steps_of
 import eunoe
 from eunoe.errors import StoreError
 from eunoe.memory import Memory
-from eunoe.store import migrations, sqlite, sqlite_files
+from eunoe.store import sqlite, sqlite_files
 
 SCOPE = {"user": "anna"}
 
@@ -128,20 +128,6 @@ def replay(path: str, kind: str) -> None:
     wait()
     with eunoe.open(path, embedder="none") as memory:
         say(outcomes=[receipt.outcome for receipt in memory.observe(SCOPE, history)])
-
-
-def migrate(path: str) -> None:
-    """Opens an old file with a newer schema as soon as it is told to."""
-
-    @migrations.migration
-    def second(connection: object) -> None:
-        connection.execute("CREATE TABLE extra (name TEXT)")  # type: ignore[attr-defined]
-        connection.execute("INSERT INTO extra VALUES ('made once')")  # type: ignore[attr-defined]
-
-    say(ready=True)
-    wait()
-    with eunoe.open(path, embedder="none") as memory:
-        say(items=len(memory.list(SCOPE, limit=100).items), schema=memory.status().schema)
 
 
 def write_twice(path: str) -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
+
+from tests.verbs import EXAMPLES
+
+from eunoe.memory.verb import VERBS, Verb
 
 TEXT = "Anna keeps a zebra called Quagga."
 """What nobody else may ever see."""
@@ -15,14 +20,16 @@ class Call(NamedTuple):
     method: str
     path: str
     body: Any = None
-    status: int = 200
+    status: int | None = 200
+    """None if any will do that the document tells of."""
 
 
 def calls(scope: str = "user=anna", id: str = ID, mem0_id: str = "x") -> list[Call]:
-    """The order matters: what is read comes first, what is taken away last."""
+    """The order matters: what is read comes first, what is taken away last. A verb that is not named here is called as
+    its example in `tests/verbs.py` says."""
     owner, one = quote(scope, safe=""), f"/v1/memories/{quote(id, safe='')}"
     messages = [{"role": "user", "content": "My sister lives in Turin."}]
-    return [
+    named = [
         Call("live", "GET", "/healthz"),
         Call("ready", "GET", "/readyz"),
         Call("identity", "GET", f"/v1/identity?nonce={'0' * 32}"),
@@ -92,3 +99,17 @@ def calls(scope: str = "user=anna", id: str = ID, mem0_id: str = "x") -> list[Ca
         Call("mem0_delete_entity", "DELETE", "/compat/mem0/entities/user/anna"),
         Call("mem0_reset", "POST", "/compat/mem0/reset", {}),
     ]
+    known = {call.operation for call in named}
+    others = [_example_call(verb, scope) for verb in VERBS.values() if verb.route and verb.step not in known]
+    return [*others, *named]
+
+
+def _example_call(verb: Verb, scope: str) -> Call:
+    given = {name: scope if name == "scope" else value for name, value in EXAMPLES[verb.name].items()}
+    method, _, path = verb.route.partition(" ")
+    for name in re.findall(r"{(\w+)}", path):
+        path = path.replace(f"{{{name}}}", quote(str(given.pop(name)), safe=""))
+    if method != "GET":
+        return Call(verb.step, method, path, given, None)
+    texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
+    return Call(verb.step, method, f"{path}?{urlencode(texts, doseq=True)}", None, None)

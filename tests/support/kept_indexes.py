@@ -1,11 +1,12 @@
-"""A store whose index is kept, and a process that asks it a question or is killed while it keeps the index."""
+"""A store whose index is kept, and a process that asks it."""
 
 from __future__ import annotations
 
 import json
-import os
 import random
+import sqlite3
 import sys
+from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,8 @@ import numpy as np
 
 import eunoe
 from eunoe.index import cache
-from eunoe.store import kept_files
 
 SCOPE = "project=shop"
-NOBODY = 65534
-SECRET = "The Xylophone Quartet of Zanzibar sings."
 RECIPES = ("default", "lexical", "dense", "associative")
 QUESTIONS = (
     "Who restarts the Payment Gateway?",
@@ -103,63 +101,19 @@ def answers(memory: eunoe.Memory, scope: str = SCOPE) -> list[Any]:
     ]
 
 
-def held_bytes(path: Path) -> bytes:
-    """All that lies in the folder of kept indexes, beside a store or elsewhere."""
-    return b"".join(file.read_bytes() for file in path.with_name(f"{path.name}.index").rglob("*") if file.is_file())
+def kept_bytes(path: Path) -> bytes:
+    """All that is kept of indexes."""
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT data FROM kept_indexes ORDER BY place, stream, part").fetchall()
+    return b"".join(data for (data,) in rows)
 
 
-def _be_killed_while_writing(part: int) -> None:
-    """Have this process end, as by a kill, when so many pieces of a kept file are written."""
-
-    def write_some(file: Any, chunks: Any, key: bytes) -> None:
-        for chunk in list(chunks)[:part]:
-            file.write(chunk)
-        os._exit(9)
-
-    kept_files._write_all = write_some
-
-
-def _wait_before_writing() -> None:
-    """Have this process say that it is about to write a kept file, and wait until it is told to go on."""
-    write = kept_files.KeptFiles.write
-
-    def write_later(*arguments: Any, **named: Any) -> None:
-        print("writing", flush=True)
-        sys.stdin.readline()
-        write(*arguments, **named)
-
-    kept_files.KeptFiles.write = write_later
-
-
-def _be_nobody() -> None:
-    """Go on as a user who may do little. What is imported later may not be readable then."""
-    with eunoe.open(":memory:", embedder=HashedWords(), llm="none", form=False) as memory:
-        memory.remember(SCOPE, "Anna plays the cello.", id="first")
-        answers(memory)
-        memory.forget(SCOPE, "first", verify=True)
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
-
-
-def main(path: str, action: str, value: str = "0") -> None:
+def main(path: str) -> None:
+    """Ask a store from a process of its own."""
     cache.MIN_ROWS = 1
-    if action == "killed":
-        _be_killed_while_writing(int(value))
-    if action == "wait":
-        _wait_before_writing()
-    if action == "forget":
-        _be_nobody()
     with open_memory(Path(path)) as memory:
-        if action == "forget":
-            report = memory.forget(SCOPE, value, verify=True)
-            print(json.dumps([report.verified, report.traces]))
-            return
-        found = answers(memory)
-        if action == "ask":
-            print(json.dumps(found))
+        print(json.dumps(answers(memory)))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1])

@@ -215,7 +215,6 @@ SECRETS = [
     _sample("| user | oven |\n| password | Zimtstern4 |", "Zimtstern4"),
     _sample("?next=PASSWORD%3DZimtstern4%26x%3D1", "Zimtstern4"),
     _sample("pass\u200bword=Zimtstern pass\u00adword: Krapfen4\u200b5", "Zimtstern", "Krapfen4"),
-    _sample("\0".join("DB_PASSWORD=Zimtstern") + "\0", "Zimtstern", "\0".join("Zimtstern")),
     _sample("USER=oven\0DB_PASSWORD=Zimtstern\0PORT=80\0", "Zimtstern"),
     _sample("Password\n  Zimtstern9", "Zimtstern9"),
     _sample("DB password:\n        Zimtstern9\n", "Zimtstern9"),

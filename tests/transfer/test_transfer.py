@@ -206,7 +206,7 @@ def test_a_file_appears_only_when_it_is_complete(tmp_path):
         assert (tmp_path / "all.jsonl").read_text() == "what was there before"
         with pytest.raises(StoreError, match="cannot write"):
             memory.admin.export(ANNA, tmp_path / "nowhere" / "all.jsonl")
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["all.jsonl", "one.db", "one.db.index"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["all.jsonl", "one.db"]
 
 
 def test_exports_to_one_name_do_not_meet(tmp_path):
@@ -227,7 +227,6 @@ def test_exports_to_one_name_do_not_meet(tmp_path):
         "all.jsonl",
         "all.jsonl.part",
         "one.db",
-        "one.db.index",
     ]
 
 

@@ -6,9 +6,9 @@ import typer
 
 import eunoe
 from eunoe.cli import display, inputs
-from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.command import Call, Given, MisuseError, Reply, command, verb_command
 from eunoe.cli.display import quantity
-from eunoe.cli.inputs import ExactOption, argument
+from eunoe.cli.inputs import argument
 from eunoe.errors import InputError
 from eunoe.model.json import json_value
 
@@ -47,14 +47,13 @@ def _content(report: eunoe.BackupReport) -> str:
     return f"{words} in {quantity(report.scopes, 'scope')} ({report.bytes:,} bytes)"
 
 
-@command("eunoe export user=anna -o anna.jsonl")
+@command("eunoe export user=anna -o anna.jsonl", verb="admin.export", without=("scope",))
 def export(
     call: Call,
+    given: Given,
     scopes: Annotated[list[str] | None, argument("[SCOPE]...", "Whose memories.")] = None,
     all: Annotated[bool, typer.Option("--all", help="Every scope of the store.")] = False,
     file: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="A file; - for standard output.")] = "-",
-    skip_damaged: Annotated[bool, typer.Option("--skip-damaged", help="Leave out what is damaged.")] = False,
-    exact: ExactOption = False,
 ) -> Reply | None:
     """Write memories as JSON Lines, without loss."""
     if bool(scopes) == all:
@@ -67,7 +66,8 @@ def export(
         raise InputError("the store is empty: there is nothing to export")
     with display.progress("exporting") as advance:
         target = display.utf8_output() if file == "-" else file
-        count = memory.admin.export(chosen, target, progress=advance, skip_damaged=skip_damaged, exact=exact or all)
+        given["exact"] = given["exact"] or all
+        count = call.ask(given, scope=chosen, target=target, progress=advance)
     if file == "-":
         display.say(f"{quantity(count, 'line')} written")
         return None
@@ -114,11 +114,13 @@ def reembed(
     return Reply({"made": count, "embedder": name}, f"{quantity(count, 'vector')} made; the store's model is {name}")
 
 
-@command("eunoe reindex user=anna")
-def reindex(call: Call, scopes: Annotated[list[str], argument("SCOPE...", "Whose indexes.")]) -> Reply:
-    """Build indexes anew from what is stored."""
-    count = call.open().admin.reindex([*scopes])
+def _show_reindexed(count: int, _: Given) -> Reply:
     return Reply({"indexes": count}, f"{quantity(count, 'index')} built")
+
+
+reindex = verb_command(
+    "eunoe reindex user=anna", "admin.reindex", "Build indexes anew from what is stored.", _show_reindexed
+)
 
 
 @command("eunoe check")

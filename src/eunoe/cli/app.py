@@ -30,10 +30,10 @@ from eunoe.cli.display import one_line, shorten
 from eunoe.cli.forming import archive, consolidate, context, form, incognito, unarchive
 from eunoe.cli.groups import correct, corrections
 from eunoe.cli.import_chats import import_chats
-from eunoe.cli.read import files, get, graph, history, list_, recall, scopes, status
+from eunoe.cli.read import files, get, graph, history, list_, look_up, recall, recent, scopes, status
 from eunoe.cli.serve import doctor, hook, mcp, serve, worker
 from eunoe.cli.wiki import wiki
-from eunoe.cli.write import forget, observe, pin, remember, update
+from eunoe.cli.write import expire, forget, observe, pin, remember, retract, update
 from eunoe.errors import EunoeError
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
@@ -53,9 +53,9 @@ def demo(call: Call, keep: KeepOption = None) -> None:
 
 
 _COMMANDS: Final[dict[str, tuple[Command | Group, ...]]] = {
-    "Store and find": (observe, remember, recall, context, chat),
-    "Look around": (list_, get, history, files, graph, scopes, status),
-    "Change and forget": (update, correct, corrections, pin, archive, unarchive, forget, incognito),
+    "Store and find": (observe, remember, recall, look_up, context, chat),
+    "Look around": (list_, recent, get, history, files, graph, scopes, status),
+    "Change and forget": (update, expire, retract, correct, corrections, pin, archive, unarchive, forget, incognito),
     "Form memories": (
         form,
         consolidate,

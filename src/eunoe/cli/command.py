@@ -1,31 +1,36 @@
 """The core of the command line: how a command is declared, what it is given, and how its reply is shown.
 
-A command is a function that takes a `Call`, then its own arguments and options, and returns a `Reply`:
+A command is a function that takes a `Call`, then its own arguments and options, and returns a `Reply`. What it takes
+for its verb is declared by the verb alone, and comes as `given`:
 
-    @command("eunoe get user=anna ID")
-    def get(call: Call, scope: ScopeArgument, id: IdArgument) -> Reply:
-        item = call.open().get(scope, id)
-        return Reply(item, Pairs(...))
+    @command("eunoe history user=anna ID", verb="history")
+    def history(call: Call, given: Given, full: FullOption = False) -> Reply:
+        versions = call.ask(given)
+        return Reply(versions, item_entries(versions, full=full))
 
-Its name is the function's, its help the docstring. `app.py` lists all commands.
+Its name is the one in the example, its help the docstring. `app.py` lists all commands.
 """
 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import astuple, dataclass, fields, is_dataclass, replace
 from importlib import import_module
-from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, NamedTuple, get_type_hints
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import eunoe
-from eunoe.cli import display
+from eunoe.cli import display, inputs
 from eunoe.cli.display import View
 from eunoe.errors import EunoeError, MissingStoreError, NotFoundError, ScopeError
+
+if TYPE_CHECKING:
+    from eunoe.memory.verb import Argument
 
 IN_MEMORY = ":memory:"  # that of `eunoe.memory`, which loads the engine
 _STORE_HELP = "Path or URL of the store; else EUNOE_STORE, else your own file."
@@ -42,6 +47,13 @@ FastLlmOption = Annotated[str | None, typer.Option("--fast-llm", metavar="NAME",
 
 class MisuseError(Exception):
     """The command line makes no sense; nothing was done."""
+
+
+def confirm(question: str) -> bool:
+    """Ask whether something is to be removed for good."""
+    if not sys.stdin.isatty():
+        raise MisuseError("there is nobody to ask: pass --yes to go on without a question")
+    return display.agrees(f"{question}, for good?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +75,9 @@ class Options:
         return Options(*(mine or theirs for mine, theirs in zip(astuple(self), astuple(outer), strict=True)))
 
 
+_UNSAID: Final = frozenset({"vector", "vectors", "lease", "other", "messages", "items"})
+"""Kinds of arguments that no word of a command line stands for."""
+_TYPES: Final[dict[str, Any]] = {"flag": bool, "count": int, "number": float}
 _MODEL_OPTIONS = ("llm", "fast_llm")
 """Only of commands that ask a language model."""
 
@@ -92,14 +107,24 @@ class Reply:
 class Call:
     """One call of a command: its options, and the memory that it works on."""
 
-    def __init__(self, options: Options, scopes: list[str], stack: ExitStack, exact: bool | None = None) -> None:
+    def __init__(
+        self, options: Options, scopes: list[str], stack: ExitStack, exact: bool | None = None, verb: str = ""
+    ) -> None:
         self.options = options
         self.json = options.json
         self.stack = stack
         self._scopes = scopes
         self._exact = exact
         """As `--exact` says; None for a command that is about one scope anyway."""
+        self._verb = verb
         self._memory: eunoe.Memory | None = None
+
+    def ask(self, given: Given, *, create: bool = False, **more: Any) -> Any:
+        """Call the verb of the command with what was given, and more."""
+        from eunoe.memory.verb import VERBS
+
+        verb, memory = VERBS[self._verb], self._memory or self.open(create=create)
+        return getattr(getattr(memory, verb.group) if verb.group else memory, verb.function.__name__)(**given, **more)
 
     def open(
         self,
@@ -161,13 +186,19 @@ GROUPS: Final = frozenset({"streams", "review", "summaries", "migrate", "key", "
 """Commands that stand under a name of their own."""
 
 
+class Given(dict[str, Any]):
+    """What a command line gave for the arguments of the command's verb, by their names."""
+
+
 class Command(NamedTuple):
     """A function, made a command by its declaration."""
 
     function: Callable[..., Reply | None]
     example: str
-    without: tuple[str, ...]
-    """The options of every command that this one does not take."""
+    without: tuple[str, ...] = ()
+    """The options of every command, and arguments of its verb, that this one does not take."""
+    verb: str = ""
+    """Whose arguments it takes, as `given`, beside those in the signature of the function."""
 
     @property
     def words(self) -> tuple[str, str]:
@@ -176,16 +207,30 @@ class Command(NamedTuple):
         return (first, second) if first in GROUPS else ("", first)
 
     def register(self, app: typer.Typer, panel: str | None = None) -> None:
-        app.command(self.words[1], epilog=f"Example: {self.example}", rich_help_panel=panel)(self._typer_function())
+        """Add it to others. Its options are read when it is called: those of a verb come with the whole memory."""
 
-    def _typer_function(self) -> Callable[..., None]:
-        """The function as Typer reads it: each field of a dataclass is a parameter of its own."""
+        def run() -> None: ...
+
+        cls = type("LateCommand", (_LateCommand,), {"command": self})
+        how: Any = {"epilog": f"Example: {self.example}", "rich_help_panel": panel, "help": self.function.__doc__}
+        app.command(self.words[1], cls=cls, **how)(run)
+
+    def typer_function(self) -> Callable[..., None]:
+        """The function as Typer reads it: each argument of the verb and field of a dataclass is a parameter."""
         hints = get_type_hints(self.function, include_extras=True)
-        own = list(inspect.signature(self.function).parameters.values())[1:]
+        signature = inspect.signature(self.function).parameters.values()
+        own = {each.name: _keyword(each.name, hints[each.name], each.default) for each in [*signature][1:]}
+        arguments = _find_arguments(self.verb) if self.verb else {}
+        taken = {name: each for name, each in arguments.items() if name not in own and name not in self.without}
         groups = {name: hint for name, hint in hints.items() if isinstance(hint, type) and is_dataclass(hint)}
         groups["options"] = Options
         parameters = [_keyword("ctx", typer.Context)]
-        parameters += [_keyword(each.name, hints[each.name], each.default) for each in own if each.name not in groups]
+        for name in arguments:  # in the order of the verb: it is that of what stands without a name
+            if name in own:
+                parameters.append(own.pop(name))
+            elif name in taken:
+                parameters.append(_taken_parameter(taken[name]))
+        parameters += [each for each in own.values() if each.name not in groups and each.annotation is not Given]
         for group in groups.values():
             kinds = get_type_hints(group, include_extras=True)
             parameters += [_keyword(field.name, kinds[field.name], field.default) for field in fields(group)]
@@ -196,19 +241,27 @@ class Command(NamedTuple):
                 names = [field.name for field in fields(group) if field.name in values]
                 values[name] = group(**{field: values.pop(field) for field in names})
             outer = Options.before(ctx)
-            if refused := [f"--{name.replace('_', '-')}" for name in self.without if getattr(outer, name)]:
+            if refused := [f"--{name.replace('_', '-')}" for name in self.without if getattr(outer, name, None)]:
                 raise MisuseError(f"{self.words[1]} takes no {' or '.join(refused)}: leave that out")
-            self._run(values.pop("options").over(outer), values)
+            exact = values.get("exact")
+            scopes = [values.get("scope"), values.get("scopes")]
+            if self.verb:
+                found = {name: values.pop(name) for name in taken}
+                given = Given({name: value for name, value in found.items() if value not in (None, [], ())})
+                for name in given:
+                    if taken[name].kind == "mapping":
+                        given[name] = inputs.parse_object(given[name], f"--{name}")
+                values |= {"given": given}
+            self._run(values.pop("options").over(outer), values, _flat(scopes), exact)
 
         run.__doc__ = self.function.__doc__
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return run
 
-    def _run(self, options: Options, values: dict[str, Any]) -> None:
-        scopes = filter(None, (values.get("scope"), *(values.get("scopes") or ())))
+    def _run(self, options: Options, values: dict[str, Any], scopes: list[str], exact: bool | None) -> None:
         with ExitStack() as stack:
-            call = Call(options, list(scopes), stack, values.get("exact"))
+            call = Call(options, scopes, stack, exact, self.verb)
             try:
                 reply = self.function(call, **values)
             except (NotFoundError, ScopeError) as error:
@@ -219,11 +272,44 @@ class Command(NamedTuple):
             raise typer.Exit(reply.code)
 
 
+class _LateCommand(TyperCommand):
+    """A command that is made when it is called, or asked for its own help."""
+
+    command: ClassVar[Command]
+    _params: list[Any] | None = None
+
+    @property
+    def params(self) -> list[Any]:
+        if self._params is None:
+            app = typer.Typer(add_completion=False)
+            app.command()(self.command.typer_function())
+            made = typer.main.get_command(app)
+            self._params, self.callback = made.params, made.callback
+        return self._params
+
+    @params.setter
+    def params(self, _: list[Any]) -> None:
+        pass
+
+
 def command(
-    example: str, *, asks_llm: bool = False, without: tuple[str, ...] = ()
+    example: str, *, verb: str = "", asks_llm: bool = False, without: tuple[str, ...] = ()
 ) -> Callable[[Callable[..., Reply | None]], Command]:
-    """Declare a function as a command, with an example of its use."""
-    return lambda function: Command(function, example, without if asks_llm else (*without, *_MODEL_OPTIONS))
+    """Declare a function as a command, with an example of its use, and the verb whose arguments it takes."""
+    left_out = without if asks_llm else (*without, *_MODEL_OPTIONS)
+    return lambda function: Command(function, example, left_out, verb)
+
+
+def verb_command(
+    example: str, verb: str, help: str, show: Callable[[Any, Given], Reply], *, create: bool = False
+) -> Command:
+    """A command that does what a verb does, with the arguments of the verb and no others."""
+
+    def run(call: Call, given: Given) -> Reply:
+        return show(call.ask(given, create=create), given)
+
+    run.__doc__ = help
+    return Command(run, example, _MODEL_OPTIONS, verb)
 
 
 class Group(NamedTuple):
@@ -260,6 +346,41 @@ class _LazyGroup(TyperGroup):
         elif not set(args) & set(ctx.help_option_names):
             args = ["list", *args]
         return super().parse_args(ctx, args)
+
+
+def _flat(scopes: Iterable[str | list[str] | None]) -> list[str]:
+    return [scope for each in scopes for scope in ([each] if isinstance(each, str) else each or ()) if scope]
+
+
+def _find_arguments(verb: str) -> dict[str, Argument]:
+    """Those that can be said on a command line."""
+    from eunoe.memory.verb import VERBS  # with it comes the whole memory
+
+    found = VERBS[verb].arguments.values()
+    return {each.name: each for each in found if each.kind not in _UNSAID and each.default is not True}
+
+
+def _taken_parameter(argument: Argument) -> inspect.Parameter:
+    """An argument of a verb, as a parameter that Typer reads. What is not given is left to the verb."""
+    name, kind = argument.name, argument.kind
+    is_list = kind in ("texts", "choices", "scopes")
+    words = inputs.ARGUMENTS_HELP.get(name) or argument.help[:1].upper() + argument.help[1:]
+    type: Any = _TYPES.get(kind, str)
+    type = list[type] if is_list else type
+    if argument.is_positional:
+        metavar = name.removesuffix("s" if is_list else "").upper() + ("..." if is_list else "")
+        if argument.is_required:
+            return _keyword(name, Annotated[type, inputs.argument(metavar, words)])
+        return _keyword(name, Annotated[type | None, inputs.argument(f"[{metavar}]", words)], None)
+    flag = f"--{inputs.SINGULARS.get(name, name).replace('_', '-')}"
+    if kind == "flag" and argument.default is False:
+        return _keyword(name, Annotated[bool, typer.Option(flag, help=words)], False)
+    how: dict[str, Any] = {"help": f"{words} May be repeated." if is_list else words}
+    how |= {"metavar": inputs.METAVARS.get(kind)} if kind in inputs.METAVARS else {}
+    how |= {"show_default": str(argument.default)} if kind in ("count", "number") and argument.default else {}
+    how |= {"parser": inputs.parse_recipe} if kind == "recipe" else {}
+    flags = [flag, "-n"] if name == "limit" else [f"{flag}/--not-{flag[2:]}"] if kind == "flag" else [flag]
+    return _keyword(name, Annotated[type | None, typer.Option(*flags, **how)], None)
 
 
 def _keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:

@@ -15,16 +15,10 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
-from eunoe.apps.discussion import ChunkFailure, Discussion, DiscussionStatus, LogReport, UpdateReport
+from eunoe.apps.discussion import ChunkFailure, Discussion, LogReport, UpdateReport
 from eunoe.apps.discussion.chunks import ChunkTrial
 from eunoe.apps.discussion.documents import StateDocument, current_summary
-from eunoe.apps.discussion.files import (
-    DiscussionImport,
-    Refusal,
-    export_discussion,
-    import_discussion,
-    import_folder,
-)
+from eunoe.apps.discussion.files import FolderImport, export_discussion, import_discussion, import_folder
 from eunoe.apps.discussion.files.layout import files_at
 from eunoe.apps.discussion.model import (
     CHUNK_MEMORY,
@@ -39,15 +33,27 @@ from eunoe.apps.discussion.model import (
 from eunoe.apps.discussion.workflow.document import Environment
 from eunoe.apps.discussion.workflow.run import author_sources, check_workflows
 from eunoe.cli import display, inputs
-from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.command import Call, Reply, command, confirm
 from eunoe.cli.display import Entries, Entry, Grid, Pairs, View, hit_entries, quantity, when
-from eunoe.cli.inputs import FullOption, argument, repeatable_option
-from eunoe.cli.workflow import KeyOptions, LayoutOption, WorkflowOptions
+from eunoe.cli.inputs import FullOption, YesOption, argument, repeatable_option
+from eunoe.cli.workflow import KeyOptions, LayoutOption, WorkflowOptions, split_pair
 from eunoe.errors import InputError, NotFoundError
+from eunoe.model.result import ForgetReport
 
+Part = Literal["summary", "memories", "keywords", "state"]
+IdArgument = Annotated[str, argument("ID", "The id of a discussion.")]
+UserOption = Annotated[str, typer.Option("--user", metavar="NAME", help="Whose discussion it is.")]
+MemoriesArgument = Annotated[list[str], argument("MEMORY...", "Ids of memories, or of messages.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Also from few messages, and what failed a moment ago.")]
+
+_HELD_NOTE: Final = "chunks are held by another process, or by one that was killed a moment ago: update again later"
 _USER_HELP: Final = "Whose they are, where their folder does not say it."
 _NAME_HELP: Final = "The name of the user whose discussions stand in FOLDER."
-_ID_HELP: Final = "What the one discussion is called here."
+_MESSAGES_HELP: Final = (
+    "The chat: JSON Lines, or a JSON list, of messages with role and content, or a request; - for standard input."
+)
+_WHOLE_HELP: Final = "The messages are the whole chat: what they do not show was deleted."
+_CONTINUE_HELP: Final = "Where an imported discussion goes on: the number of a message, start or end."
 
 
 @command("eunoe discussion import Public/Discussions --user anna")
@@ -57,29 +63,45 @@ def import_(
     key: KeyOptions,
     user: Annotated[str, typer.Option("--user", metavar="NAME", help=_USER_HELP)] = DEFAULT_USER,
     names: Annotated[list[str] | None, repeatable_option("--name-user", "FOLDER=NAME", _NAME_HELP)] = None,
-    id: Annotated[str, typer.Option("--id", metavar="ID", help=_ID_HELP)] = "",
+    id: Annotated[str, typer.Option("--id", metavar="ID", help="What the one discussion is called here.")] = "",
     again: Annotated[bool, typer.Option("--again", help="Also what was forgotten here before.")] = False,
 ) -> Reply:
     """Bring in discussions from the files of WilmerAI: all below a folder, or one.
 
     Read twice they change nothing. The exit code is 1 if a discussion was refused; the others are there.
     """
-    users = {"": user, **dict(_split(each) for each in names or ())}
+    users = {"": user, **dict(split_pair(each, "--name-user", "FOLDER=NAME") for each in names or ())}
     opened, memory = key.key(), call.open(create=True)
-    if id or _is_one(path):
+    is_one = bool(id) or path.is_file()
+    with suppress(InputError):
+        is_one = is_one or bool(files_at(path).parts)
+    if is_one:
         named = "" if user == DEFAULT_USER else user
-        return _reply([import_discussion(memory, path, id=id, user=named, key=opened, again=again)])
-    report = import_folder(memory, path, users=users, keys=opened, again=again)
-    return _reply(report.discussions, report.refused)
+        report = FolderImport((import_discussion(memory, path, id=id, user=named, key=opened, again=again),), ())
+    else:
+        report = import_folder(memory, path, users=users, keys=opened, again=again)
+    done, refused = report.discussions, report.refused
+    columns = ("discussion", "user", "new", "ended", "unchanged", "summary", "state document")
+    rows = [
+        (
+            *(each.id, each.user, *map(str, (each.stored, each.ended, each.unchanged))),
+            *("yes" if has_it else "" for has_it in (each.summary, each.state_document)),
+        )
+        for each in done
+    ]
+    notes = [f"{each.id}: {note}" for each in done for note in each.notes]
+    notes += [f"refused: {each.name}: {each.reason}" for each in refused]
+    document = {"discussions": done, "refused": refused}
+    return Reply(document, Grid(columns, rows), notes=notes, empty="nothing was imported", code=1 if refused else 0)
 
 
 @command("eunoe discussion export trip Public/Discussions")
 def export(
     call: Call,
-    id: Annotated[str, argument("ID", "The id of a discussion.")],
+    id: IdArgument,
     folder: Annotated[Path, argument("DIR", "The folder that holds all discussions.")],
     key: KeyOptions,
-    user: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose discussion it is.")] = DEFAULT_USER,
+    user: UserOption = DEFAULT_USER,
     layout: LayoutOption = "folders",
 ) -> Reply:
     """Write a discussion as files of WilmerAI."""
@@ -87,49 +109,13 @@ def export(
     return Reply(paths, "\n".join(map(str, paths)) or "nothing changed")
 
 
-def _is_one(path: Path) -> bool:
-    """Whether a path names a single discussion."""
-    if path.is_file():
-        return True
-    with suppress(InputError):
-        return bool(files_at(path).parts)
-    return False
-
-
-def _split(text: str) -> tuple[str, str]:
-    folder, sign, name = text.partition("=")
-    if not sign or not folder or not name:
-        raise MisuseError(f"--name-user {text}: write FOLDER=NAME")
-    return folder, name
-
-
-def _reply(done: Sequence[DiscussionImport], refused: Sequence[Refusal] = ()) -> Reply:
-    names = ("discussion", "user", "new", "ended", "unchanged", "summary", "state document")
-    grid = Grid(names, [_row(each) for each in done])
-    notes = [f"{each.id}: {note}" for each in done for note in each.notes]
-    refusals = [f"refused: {each.name}: {each.reason}" for each in refused]
-    document = {"discussions": done, "refused": refused}
-    return Reply(document, grid, notes=[*notes, *refusals], empty="nothing was imported", code=1 if refused else 0)
-
-
-def _row(done: DiscussionImport) -> tuple[str, ...]:
-    counts = (done.stored, done.ended, done.unchanged)
-    flags = (done.summary, done.state_document)
-    return done.id, done.user, *map(str, counts), *("yes" if flag else "" for flag in flags)
-
-
-Part = Literal["summary", "memories", "keywords", "state"]
-IdArgument = Annotated[str, argument("ID", "The id of a discussion.")]
-UserOption = Annotated[str, typer.Option("--user", metavar="NAME", help="Whose discussion it is.")]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-_PART_HELP: Final = "Only the summary, the memories, the keywords or the state document."
-
-
 @command("eunoe discussion show trip keywords")
 def show(
     call: Call,
     id: IdArgument,
-    part: Annotated[Part | None, argument("[PART]", _PART_HELP)] = None,
+    part: Annotated[
+        Part | None, argument("[PART]", "Only the summary, the memories, the keywords or the state document.")
+    ] = None,
     user: UserOption = DEFAULT_USER,
     full: FullOption = False,
 ) -> Reply:
@@ -148,13 +134,20 @@ def show(
     shown = {name: each for name, each in found.items() if part in (None, name)}
     views: list[View] = []
     for name, each in shown.items():
-        text: View = each if isinstance(each, str) else Entries(("when",), list(_entries(each)), full)
+        text: View = each if isinstance(each, str) else Entries(("when",), list(map(_entry, each)), full)
         views += [f"{name}\n", text] if text and part is None else [text]
     hint = (
         f"to change one: eunoe update {quote(str(scope))} ID TEXT; "
         f"to remove one: eunoe discussion forget {quote(id)} ID --user {quote(user)}"
     )
     return Reply({"scope": str(scope), **shown}, *views, notes=[hint] if any(shown.values()) else [])
+
+
+def _entry(memory: ChunkMemory | KeywordMemory) -> Entry:
+    if isinstance(memory, KeywordMemory):
+        words = "; ".join((*memory.entities, *memory.key_phrases))
+        return Entry((when(memory.moment),), f"{memory.title}: {memory.summary}", f"{memory.id} · {words}")
+    return Entry((when(memory.recorded),), memory.text, memory.id)
 
 
 @command('eunoe discussion search trip "Hotel Aurora"')
@@ -170,20 +163,14 @@ def search(
 
     `eunoe recall` finds what was said, too.
     """
-    trip = find_discussion(call, id, user)
-    hits = trip.memory.recall(
-        trip.scope, query, kinds=["observation", "fact"], labels=[CHUNK_MEMORY, KEYWORD_MEMORY], limit=limit
-    )
+    trip, labels = find_discussion(call, id, user), (CHUNK_MEMORY, KEYWORD_MEMORY)
+    hits = trip.memory.recall(trip.scope, query, kinds=["observation", "fact"], labels=labels, limit=limit)
     return Reply(hits, hit_entries(hits, full=full), notes=hits.notes)
 
 
 @command("eunoe discussion forget trip MEMORY")
 def forget(
-    call: Call,
-    id: IdArgument,
-    memories: Annotated[list[str], argument("MEMORY...", "Ids of memories, or of messages.")],
-    user: UserOption = DEFAULT_USER,
-    yes: YesOption = False,
+    call: Call, id: IdArgument, memories: MemoriesArgument, user: UserOption = DEFAULT_USER, yes: YesOption = False
 ) -> Reply:
     """Remove memories of a discussion for good, so that no update makes them again.
 
@@ -193,8 +180,25 @@ def forget(
     if not yes and not confirm(f"Remove {quantity(len(memories), 'memory')} of the discussion {id} of {user}"):
         return Reply({"forgotten": False}, "nothing was removed", code=1)
     report = trip.forget(memories)
-    counts = f"{quantity(len(report.messages), 'message')}, {quantity(len(report.atoms), 'memory')}"
-    return Reply(report, f"removed: {counts}", notes=report.notes, code=0 if report.total else 1)
+    return Reply(report, f"removed: {_counts(report)}", notes=report.notes, code=0 if report.total else 1)
+
+
+@command("eunoe discussion delete trip --yes")
+def delete(call: Call, id: IdArgument, user: UserOption = DEFAULT_USER, yes: YesOption = False) -> Reply:
+    """Delete a discussion for good: its log, its memories, its summary and their history.
+
+    Files that were written for other programs stay: delete those yourself.
+    """
+    discussion = find_discussion(call, id, user)
+    size = quantity(discussion.status().messages, "message")
+    if not yes and not confirm(f"Delete discussion {id} of {user} with {size}"):
+        return Reply({"deleted": False}, "nothing was deleted", code=1)
+    report = discussion.delete()
+    return Reply(report, f"deleted: {_counts(report)}", notes=report.notes)
+
+
+def _counts(report: ForgetReport) -> str:
+    return f"{quantity(len(report.messages), 'message')}, {quantity(len(report.atoms), 'memory')}"
 
 
 def find_discussion(call: Call, id: str, user: str) -> Discussion:
@@ -203,35 +207,6 @@ def find_discussion(call: Call, id: str, user: str) -> Discussion:
     if discussion.status().is_empty:
         raise NotFoundError(f"there is no discussion {id} of {user}: `eunoe discussion list` shows all there are")
     return discussion
-
-
-def confirm(question: str) -> bool:
-    """Ask whether something is to be removed for good."""
-    if not sys.stdin.isatty():
-        raise MisuseError("there is nobody to ask: pass --yes to go on without a question")
-    print(f"{question}, for good? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def _entries(memories: Iterable[ChunkMemory | KeywordMemory]) -> Iterator[Entry]:
-    for each in memories:
-        if isinstance(each, KeywordMemory):
-            words = "; ".join((*each.entities, *each.key_phrases))
-            yield Entry((when(each.moment),), f"{each.title}: {each.summary}", f"{each.id} · {words}")
-        else:
-            yield Entry((when(each.recorded),), each.text, each.id)
-
-
-_HELD_NOTE: Final = "chunks are held by another process, or by one that was killed a moment ago: update again later"
-_MESSAGES_HELP: Final = (
-    "The chat: JSON Lines, or a JSON list, of messages with role and content, or a request; - for standard input."
-)
-_WHOLE_HELP: Final = "The messages are the whole chat: what they do not show was deleted."
-_TRY_HELP: Final = "Only show what chunk N would become; nothing is kept."
-_CONTINUE_HELP: Final = "Where an imported discussion goes on: the number of a message, start or end."
-
-
-ForceOption = Annotated[bool, typer.Option("--force", help="Also from few messages, and what failed a moment ago.")]
 
 
 @command("eunoe discussion list --user anna")
@@ -243,28 +218,45 @@ def list_(
     memory = call.open()
     statuses = [Discussion(memory, id, owner).status() for owner, id in discussion_keys(memory, user)]
     held = [each for each in statuses if not each.is_empty]
-    names = (
-        "discussion",
-        "user",
-        "messages",
-        "chunk memories",
-        "keyword memories",
-        "summary",
-        "failed",
-        "last message",
-    )
+    names = ("discussion", "user", "messages", "chunk memories", "keyword memories", "summary", "failed")
+    rows = [
+        (
+            *(each.id, each.user, f"{each.messages:,}", f"{each.chunk_memories:,}", f"{each.keyword_memories:,}"),
+            f"revision {each.summary}" if each.summary else "",
+            f"{failed:,}" if (failed := len(each.failed) + len(each.other_failures)) else "",
+            when(each.last_message) if each.last_message else "",
+        )
+        for each in held
+    ]
     conflicts = [f"user {each.user}, {each.import_conflict}" for each in held if each.import_conflict]
-    return Reply(
-        held, Grid(names, [_status_row(each) for each in held]), empty="there are no discussions", notes=conflicts
-    )
+    return Reply(held, Grid((*names, "last message"), rows), empty="there are no discussions", notes=conflicts)
 
 
 @command("eunoe discussion status trip --user anna")
 def status(call: Call, id: IdArgument, user: UserOption = DEFAULT_USER) -> Reply:
     """Show how a discussion stands: what it holds, what failed and when it is tried again, what is being done."""
     found = find_discussion(call, id, user).status()
-    notes = [found.import_conflict] if found.import_conflict else []
-    return Reply(found, Pairs(_status_texts(found)), *_failure_views(found), notes=notes)
+    texts = {
+        "discussion": found.id,
+        "user": found.user,
+        "messages": f"{found.messages:,}, and {found.retracted:,} retracted",
+        "waiting": f"{quantity(found.waiting, 'message')} in no memory yet",
+        "chunk memories": f"{found.chunk_memories:,}",
+        "keyword memories": f"{found.keyword_memories:,}",
+        "summary": f"revision {found.summary}, {found.new_since_summary:,} newer chunk memories",
+        "state document": quantity(found.state_document, "version"),
+        "failed": quantity(len(found.failed), "chunk"),
+        "in progress": ", ".join(found.in_progress) or "nothing",
+    }
+    others = [(each.name, str(each.attempts), _retry(each.retry)) for each in found.other_failures]
+    return Reply(
+        found,
+        Pairs(texts),
+        *_failure_views(found.failed),
+        Grid(("failed", "attempts", "tried again"), others),
+        _reasons((each.name, each.error) for each in found.other_failures),
+        notes=[found.import_conflict] if found.import_conflict else [],
+    )
 
 
 @command("eunoe discussion update trip --messages chat.json --settings settings.json", asks_llm=True)
@@ -286,16 +278,11 @@ def update(
     discussion = find_discussion(call, id, user) if request is None else Discussion(call.open(create=True), id, user)
     environment = options_.environment(discussion.memory.llm)
     taken = discussion.log.take_in(request, is_whole=whole) if request is not None else LogReport()
+    place = int(continue_at) if continue_at and continue_at.isascii() and continue_at.isdigit() else continue_at
     with _progress() as tell:
-        report = discussion.update(
-            None,
-            environment.settings,
-            force=force,
-            continue_at=_parse_place(continue_at),
-            progress=tell,
-            **_files(environment),
-            **_sources(discussion, environment),
-        )
+        how = _sources(discussion, environment) | _files(environment)
+        settings = environment.settings
+        report = discussion.update(None, settings, force=force, continue_at=place, progress=tell, **how)
     return _update_reply(report, taken)
 
 
@@ -306,7 +293,9 @@ def rebuild(
     options_: WorkflowOptions,
     user: UserOption = DEFAULT_USER,
     force: ForceOption = False,
-    try_: Annotated[int | None, typer.Option("--try", metavar="N", help=_TRY_HELP)] = None,
+    try_: Annotated[
+        int | None, typer.Option("--try", metavar="N", help="Only show what chunk N would become; nothing is kept.")
+    ] = None,
 ) -> Reply:
     """Make all memories of a discussion anew from its log. The old ones stay in the history.
 
@@ -324,51 +313,6 @@ def rebuild(
     return _update_reply(report, LogReport())
 
 
-@command("eunoe discussion delete trip --yes")
-def delete(
-    call: Call,
-    id: IdArgument,
-    user: UserOption = DEFAULT_USER,
-    yes: YesOption = False,
-) -> Reply:
-    """Delete a discussion for good: its log, its memories, its summary and their history.
-
-    Files that were written for other programs stay: delete those yourself.
-    """
-    discussion = find_discussion(call, id, user)
-    size = quantity(discussion.status().messages, "message")
-    if not yes and not confirm(f"Delete discussion {id} of {user} with {size}"):
-        return Reply({"deleted": False}, "nothing was deleted", code=1)
-    report = discussion.delete()
-    counts = f"{quantity(len(report.messages), 'message')}, {quantity(len(report.atoms), 'memory')}"
-    return Reply(report, f"deleted: {counts}", notes=report.notes)
-
-
-def _read_messages(name: str) -> list[Any]:
-    with inputs.open_text(name) as file:
-        text = _messages_of_request(file.read())
-    return list(inputs.read_values(name, StringIO(text), "auto", _check_message))
-
-
-def _messages_of_request(text: str) -> str:
-    """The list of messages in a request for a chat API, if the text is one; else the text."""
-    with suppress(ValueError, RecursionError):
-        request = json.loads(text)
-        if isinstance(request, Mapping) and isinstance(request.get("messages"), list):
-            return json.dumps(request["messages"])
-    return text
-
-
-def _check_message(value: Any) -> Any:
-    if not isinstance(value, Mapping) or not isinstance(value.get("role"), str):
-        raise InputError("a message is an object with role and content")
-    return value
-
-
-def _parse_place(text: str | None) -> int | str | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else text
-
-
 def _sources(discussion: Discussion, environment: Environment) -> dict[str, Any]:
     """Who puts memories in words."""
     return author_sources(discussion.memory, discussion.scope, environment)._asdict()
@@ -377,6 +321,23 @@ def _sources(discussion: Discussion, environment: Environment) -> dict[str, Any]
 def _files(environment: Environment) -> dict[str, Any]:
     """Which files are kept current."""
     return {"files_dir": environment.files_dir, "layout": environment.layout, "key": environment.key}
+
+
+def _read_messages(name: str) -> list[Any]:
+    """The messages of a file: a list, lines, or those in a request for a chat API."""
+
+    def check(value: Any) -> Any:
+        if not isinstance(value, Mapping) or not isinstance(value.get("role"), str):
+            raise InputError("a message is an object with role and content")
+        return value
+
+    with inputs.open_text(name) as file:
+        text = file.read()
+    with suppress(ValueError, RecursionError):
+        request = json.loads(text)
+        if isinstance(request, Mapping) and isinstance(request.get("messages"), list):
+            text = json.dumps(request["messages"])
+    return list(inputs.read_values(name, StringIO(text), "auto", check))
 
 
 @contextmanager
@@ -425,56 +386,20 @@ def _update_reply(report: UpdateReport, taken: LogReport) -> Reply:
     texts |= {"summary": f"revision {report.summary}"} if report.summary else {}
     texts |= {"state document": report.state_document} if report.state_document else {}
     document = {**asdict(report), "log": asdict(taken)}
-    views: list[View] = [Pairs(texts or {"changed": "nothing"}), *_failure_grid(report.failed)]
     notes = (*taken.notes, *report.notes, *([_HELD_NOTE] if report.held else []))
+    views = (Pairs(texts or {"changed": "nothing"}), *_failure_views(report.failed))
     return Reply(document, *views, notes=notes, code=1 if report.failed else 0)
 
 
-def _status_row(status: DiscussionStatus) -> tuple[str, ...]:
-    counts = (status.messages, status.chunk_memories, status.keyword_memories)
-    failed = len(status.failed) + len(status.other_failures)
-    return (
-        status.id,
-        status.user,
-        *(f"{count:,}" for count in counts),
-        f"revision {status.summary}" if status.summary else "",
-        f"{failed:,}" if failed else "",
-        when(status.last_message) if status.last_message else "",
-    )
-
-
-def _status_texts(status: DiscussionStatus) -> dict[str, str]:
-    return {
-        "discussion": status.id,
-        "user": status.user,
-        "messages": f"{status.messages:,}, and {status.retracted:,} retracted",
-        "waiting": f"{quantity(status.waiting, 'message')} in no memory yet",
-        "chunk memories": f"{status.chunk_memories:,}",
-        "keyword memories": f"{status.keyword_memories:,}",
-        "summary": f"revision {status.summary}, {status.new_since_summary:,} newer chunk memories",
-        "state document": quantity(status.state_document, "version"),
-        "failed": quantity(len(status.failed), "chunk"),
-        "in progress": ", ".join(status.in_progress) or "nothing",
-    }
-
-
-def _failure_views(status: DiscussionStatus) -> Iterator[View]:
-    yield from _failure_grid(status.failed)
-    rows = [(each.name, str(each.attempts), _retry(each.retry)) for each in status.other_failures]
-    if rows:
-        yield Grid(("failed", "attempts", "tried again"), rows)
-        yield _reasons((each.name, each.error) for each in status.other_failures)
-
-
-def _failure_grid(failures: Sequence[ChunkFailure]) -> Iterator[View]:
-    """The chunks that failed, and why; nothing if none did."""
+def _failure_views(failures: Sequence[ChunkFailure]) -> tuple[View, View]:
+    """The chunks that failed, and why."""
+    kinds = [each.kind.replace("_", " ") for each in failures]
     rows = [
-        (each.kind.replace("_", " "), each.first, each.last, str(each.attempts), _retry(each.retry))
-        for each in failures
+        (kind, each.first, each.last, str(each.attempts), _retry(each.retry))
+        for kind, each in zip(kinds, failures, strict=True)
     ]
-    if rows:
-        yield Grid(("failed chunk", "from message", "to message", "attempts", "tried again"), rows)
-        yield _reasons((each.kind.replace("_", " "), each.error) for each in failures)
+    grid = Grid(("failed chunk", "from message", "to message", "attempts", "tried again"), rows)
+    return grid, _reasons(zip(kinds, (each.error for each in failures), strict=True))
 
 
 def _reasons(failures: Iterable[tuple[str, str]]) -> str:

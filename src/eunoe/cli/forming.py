@@ -9,22 +9,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
 import eunoe
 from eunoe.cli import display, inputs
-from eunoe.cli.command import IN_MEMORY, Call, MisuseError, Reply, command
+from eunoe.cli.command import IN_MEMORY, Call, Given, MisuseError, Reply, command, verb_command
 from eunoe.cli.display import Entries, Entry, Grid, View, how_sure, item_entries, quantity
-from eunoe.cli.inputs import ExactOption, IdArgument, OffOption, RecipeOption, ScopeArgument, argument, choice_option
+from eunoe.cli.inputs import OffOption, argument
 from eunoe.cli.write import parse_line
 from eunoe.errors import ConflictError, EunoeError, InputError, ScopeError
-from eunoe.model.arguments import CONTEXT_FORMATS, ContextFormat, shorten
+from eunoe.model.arguments import shorten
 from eunoe.model.atom import WORTH, Atom
 from eunoe.model.json import json_value
 from eunoe.model.message import Message
-from eunoe.model.result import FormReport, Preview
+from eunoe.model.result import FormReport, Preview, Receipt
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Revision
 
@@ -63,9 +63,13 @@ def _parse_scope(text: str, is_sure: bool) -> Scope | None:
 
 
 def _read_messages(said: str, speakers: bool) -> list[Message]:
-    if _is_file(said):
-        return _read_file(said, speakers)
-    return [parse_line(speakers, {}, line) for line in said.splitlines() if line.strip()]
+    if not _is_file(said):
+        return [parse_line(speakers, {}, line) for line in said.splitlines() if line.strip()]
+    with inputs.open_text(said) as file:
+        messages = list(inputs.read_values(said, file, "auto", partial(parse_line, speakers, {})))
+    if not messages:
+        raise InputError(f"{said} holds no message")
+    return messages
 
 
 def _is_file(text: str) -> bool:
@@ -73,14 +77,6 @@ def _is_file(text: str) -> bool:
     with suppress(OSError, ValueError):  # too long for a name, or not one at all
         return text == "-" or bool(_FILE_NAME.fullmatch(text)) or Path(text).exists()
     return False
-
-
-def _read_file(name: str, speakers: bool) -> list[Message]:
-    with inputs.open_text(name) as file:
-        messages = list(inputs.read_values(name, file, "auto", partial(parse_line, speakers, {})))
-    if not messages:
-        raise InputError(f"{name} holds no message")
-    return messages
 
 
 def _views(found: Preview) -> Iterator[View]:
@@ -102,18 +98,11 @@ def _learned_entry(found: Preview, text: str) -> Entry:
     atoms = [atom for atom in found.items if atom.text == text]
     is_doubtful = all(atom.id in found.doubtful for atom in atoms)
     streams = dict.fromkeys(f"{atom.kind} in {atom.scope}" for atom in atoms)
-    sure = f"{'doubtful' if is_doubtful else 'sure'} {how_sure(max(atoms, key=_worth))}".rstrip()
+    best = max(atoms, key=lambda atom: float(atom.metadata.get(WORTH, 0.0)))
+    sure = f"{'doubtful' if is_doubtful else 'sure'} {how_sure(best)}".rstrip()
     corrected = next((found.corrected[atom.id] for atom in atoms if atom.id in found.corrected), "")
     reasons = [f"by your correction of {shorten(corrected)!r}"] if corrected else []
-    return Entry((_kind(atoms[0]), sure), text, ", ".join(streams), reasons)
-
-
-def _worth(atom: Atom) -> float:
-    return float(atom.metadata.get(WORTH, 0.0))
-
-
-def _kind(atom: Atom) -> str:
-    return atom.label or atom.kind
+    return Entry((atoms[0].label or atoms[0].kind, sure), text, ", ".join(streams), reasons)
 
 
 _MAX_SEARCHED_STREAMS: Final = 200
@@ -168,66 +157,44 @@ def form(
     )
 
 
-@command('eunoe context session=s1/user=anna "What can I cook?" --tokens 2000', asks_llm=True)
+@command('eunoe context session=s1/user=anna "What can I cook?" --tokens 2000', verb="context", asks_llm=True)
 def context(
     call: Call,
-    scope: ScopeArgument,
-    message: Annotated[str, argument("[MESSAGE]", "What is to be replied to.")] = "",
+    given: Given,
     users: Annotated[str, typer.Option("--users", metavar="A,B", help="Who else is present.")] = "",
-    tokens: Annotated[int | None, typer.Option("--tokens", help="At most so many tokens of text.")] = None,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many recalled memories.")] = None,
-    format: Annotated[ContextFormat, choice_option("--format", f"One of {', '.join(CONTEXT_FORMATS)}.")] = "xml",
-    no_recall: Annotated[bool, typer.Option("--no-recall", help="Look nothing up for the message.")] = False,
-    recipe: RecipeOption = "default",
-    sources: Annotated[bool, typer.Option("--sources", help="Name the messages each memory rests on.")] = False,
+    recall: Annotated[bool, typer.Option("--recall/--no-recall", help="Look something up for the message.")] = True,
 ) -> Reply:
     """Print what to put in front of the agent before it replies."""
-    found = call.open().context(
-        scope,
-        message,
-        users=[name.strip() for name in users.split(",") if name.strip()],
-        tokens=tokens,
-        limit=limit,
-        recall="off" if no_recall else "auto",
-        recipe=recipe,
-        format=format,
-        sources=sources,
-    )
+    present = [name.strip() for name in users.split(",") if name.strip()]
+    found = call.ask(given, users=present, recall="auto" if recall else "off")
     text = json.dumps(found.messages, ensure_ascii=False, indent=2) if found.messages else found.text
     return Reply(found, text, notes=found.notes)
 
 
-@command("eunoe consolidate user=anna", asks_llm=True)
+@command("eunoe consolidate user=anna", verb="summaries.consolidate", asks_llm=True)
 def consolidate(
     call: Call,
-    scope: ScopeArgument,
+    given: Given,
     due: Annotated[bool, typer.Option("--due", help="Only if enough observations wait.")] = False,
 ) -> Reply:
     """Write the observations that wait into the summary now."""
-    memory = call.open(needs_llm=True)
+    call.open(needs_llm=True)
     with display.progress("consolidating"):
-        return revision_reply(memory.summaries.consolidate(scope, force=not due))
+        return revision_reply(call.ask(given, force=not due))
 
 
-@command("eunoe archive user=anna --keep-best 500 --dry-run")
-def archive(
-    call: Call,
-    scope: ScopeArgument,
-    max_age_days: Annotated[float | None, typer.Option("--max-age-days", help="What is older.")] = None,
-    max_idle_days: Annotated[float | None, typer.Option("--max-idle-days", help="What was not recalled since.")] = None,
-    keep_best: Annotated[int | None, typer.Option("--keep-best", help="What is beyond this number.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be archived.")] = False,
-    exact: ExactOption = False,
-) -> Reply:
+@command("eunoe archive user=anna --keep-best 500 --dry-run", verb="streams.apply_retention")
+def archive(call: Call, given: Given) -> Reply:
     """Archive memories that are too old, unused or too many.
 
     Pinned ones stay. What is not given is taken from the settings of the stream.
     """
-    memory = call.open()
-    policy: Any = {"max_age_days": max_age_days, "max_idle_days": max_idle_days, "keep_best": keep_best}
-    report = memory.streams.apply_retention(scope, **policy, dry_run=dry_run, exact=exact)
+    memory, report = call.open(), call.ask(given)
     verb = "would be archived" if report.dry_run else "archived"
-    rows = [(id, reason, "" if call.json else _text_of(memory, scope, id, exact)) for id, reason in report.archived]
+    rows = [
+        (id, reason, "" if call.json else _text_of(memory, given["scope"], id, given["exact"]))
+        for id, reason in report.archived
+    ]
     return Reply(
         report,
         f"{quantity(len(report.archived), 'memory')} {verb}, {report.kept:,} kept",
@@ -242,17 +209,21 @@ def _text_of(memory: eunoe.Memory, scope: str, id: str, exact: bool) -> str:
     return ""
 
 
-@command("eunoe unarchive user=anna ID")
-def unarchive(call: Call, scope: ScopeArgument, id: IdArgument) -> Reply:
-    """Bring an archived memory back."""
-    receipt = call.open().streams.unarchive(scope, id)
-    return Reply(receipt, f"{id} was not archived" if receipt.outcome == "duplicate" else f"{id} is back")
+def _show_unarchived(receipt: Receipt, given: Given) -> Reply:
+    was_there = receipt.outcome == "duplicate"
+    return Reply(receipt, f"{given['id']} was not archived" if was_there else f"{given['id']} is back")
 
 
-@command("eunoe incognito session=s1/user=anna")
-def incognito(call: Call, scope: ScopeArgument, off: OffOption = False) -> Reply:
+unarchive = verb_command(
+    "eunoe unarchive user=anna ID", "streams.unarchive", "Bring an archived memory back.", _show_unarchived
+)
+
+
+@command("eunoe incognito session=s1/user=anna", verb="streams.set_incognito")
+def incognito(call: Call, given: Given, off: OffOption = False) -> Reply:
     """Mark a session of which nothing is kept."""
-    call.open(create=True).streams.set_incognito(scope, not off)
+    scope = given["scope"]
+    call.ask(given, on=not off, create=True)
     document = {"scope": Scope.parse(scope), "incognito": not off}
     return Reply(document, f"{scope} is kept again" if off else f"nothing of {scope} is kept")
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from difflib import unified_diff
 from itertools import groupby
@@ -14,13 +13,13 @@ import typer
 
 import eunoe
 from eunoe.cli import inputs
-from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.command import Call, Given, MisuseError, Reply, command, verb_command
 from eunoe.cli.display import Entries, Entry, Grid, Pairs, View, item_entries, quantity, shorten, when
 from eunoe.cli.forming import revision_reply
-from eunoe.cli.inputs import ExactOption, FullOption, IdArgument, ScopeArgument, argument
+from eunoe.cli.inputs import FullOption, ScopeArgument, argument
+from eunoe.cli.read import more_notes
 from eunoe.errors import InputError, NotFoundError
-from eunoe.model.arguments import VERDICTS
-from eunoe.model.atom import Correction, Item
+from eunoe.model.atom import Correction
 from eunoe.model.scope import Scope
 from eunoe.model.stream import Revision, Settings, Stream
 
@@ -42,7 +41,15 @@ def list_streams(
 ) -> Reply:
     """List the streams: preset, what each holds, what waits."""
     streams = call.open().streams.list(**Scope.parse("/".join(keys)) if keys else {})
-    return Reply(streams, Grid(("stream", "preset", "facts", "waiting", "summary"), [_row(each) for each in streams]))
+    rows = [
+        (
+            str(each.scope),
+            (each.preset or "none") + ("" if each.settings.is_active else ", not active"),
+            *(f"{each.facts:,}", f"{each.observations:,}", f"revision {each.revision}" if each.revision else ""),
+        )
+        for each in streams
+    ]
+    return Reply(streams, Grid(("stream", "preset", "facts", "waiting", "summary"), rows))
 
 
 @command("eunoe streams show agent=cook/user=anna")
@@ -152,13 +159,6 @@ def _setting_texts(settings: Settings, preset: Settings | None = None) -> dict[s
     return texts | marks
 
 
-def _row(stream: Stream) -> tuple[str, ...]:
-    preset = stream.preset or "none"
-    name = preset if stream.settings.is_active else f"{preset}, not active"
-    summary = f"revision {stream.revision}" if stream.revision else ""
-    return str(stream.scope), name, f"{stream.facts:,}", f"{stream.observations:,}", summary
-
-
 def _setting_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -171,64 +171,65 @@ def _short_text(value: object) -> str:
     return shorten(_setting_text(value), _MAX_CELL_CHARACTERS)
 
 
-UndoOption = Annotated[bool, typer.Option("--undo", help="Let them wait again.")]
-
-
-@command("eunoe review list user=anna")
+@command("eunoe review list user=anna", verb="recent", without=("within", "in_review"))
 def list_review(
     call: Call,
+    given: Given,
     keys: Annotated[str, argument("[SCOPE]", "Whose memory; all if none is named.")] = "",
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many on one page.")] = 50,
-    after: Annotated[str, typer.Option("--after", metavar="NEXT", help="Read on from the page before.")] = "",
     full: FullOption = False,
-    exact: ExactOption = False,
 ) -> Reply:
     """Show the memories that wait for review, the latest first."""
-    page = call.open().recent(in_review=True, limit=limit, after=after, within=keys or None, exact=exact)
-    more = [f"there is more: go on with --after {page.next}"] if page.next else []
-    views = [view for scope, items in groupby(page.items, _scope_text) for view in _scope_views(scope, items, full)]
-    return Reply(page, *views, notes=(*page.notes, *more), empty="nothing waits for review")
+    page = call.ask(given, in_review=True, within=keys or None)
+    views: list[View] = []
+    for scope, items in groupby(page.items, lambda item: str(item.scope)):
+        views += [f"{scope}:", item_entries(items, full=full)]
+    return Reply(page, *views, notes=(*page.notes, *more_notes(page.next)), empty="nothing waits for review")
 
 
-@command("eunoe review keep user=anna ID")
+@command("eunoe review keep user=anna ID", verb="review")
 def keep(
     call: Call,
-    scope: ScopeArgument,
-    ids: Annotated[list[str], argument("ID...", "The ids of memories that wait.")],
-    undo: UndoOption = False,
-    exact: ExactOption = False,
+    given: Given,
+    undo: Annotated[bool, typer.Option("--undo", help="Let them wait again.")] = False,
 ) -> Reply:
     """Keep memories that wait for review.
 
     From then on they are recalled. `eunoe update` corrects one and keeps it, `eunoe forget` rejects it.
     """
-    receipts = call.open().review(scope, ids, keep=not undo, exact=exact)
+    receipts = call.ask(given, keep=not undo)
     changed = sum(receipt.outcome != "duplicate" for receipt in receipts)
     return Reply(receipts, f"{quantity(changed, 'memory')} {'in review again' if undo else 'kept'}")
-
-
-def _scope_text(item: Item) -> str:
-    return str(item.scope)
-
-
-def _scope_views(scope: str, items: Iterable[Item], full: bool) -> Iterable[View]:
-    yield f"{scope}:"
-    yield item_entries(items, full=full)
 
 
 _MAX_ROW_CHARACTERS: Final = 60
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?…。])\s+")
 
-NumberArgument = Annotated[int, typer.Argument(metavar="N", max=2**63 - 1, help="The number of a revision.")]
 OptionalNumberArgument = Annotated[int | None, argument("[N]", "The number of a revision; else the current one.")]
 
 
-@command("eunoe summaries list user=anna")
-def list_summaries(call: Call, scope: ScopeArgument) -> Reply:
-    """List every revision of a summary, oldest first."""
-    revisions = call.open().summaries.revisions(scope)
+def _show_revisions(revisions: list[Revision], _: Given) -> Reply:
     names = ("revision", "from", "absorbed", "written", "by", "text")
-    return Reply(revisions, Grid(names, [_revision_row(revision) for revision in revisions]))
+    rows = [
+        (
+            f"{each.number} (current)" if each.current else str(each.number),
+            str(each.parent) if each.parent else "",
+            *(str(len(each.absorbed)), when(each.recorded), each.author, shorten(each.text, _MAX_ROW_CHARACTERS)),
+        )
+        for each in revisions
+    ]
+    return Reply(revisions, Grid(names, rows))
+
+
+def _show_revision(revision: Revision, _: Given) -> Reply:
+    return revision_reply(revision)
+
+
+list_summaries = verb_command(
+    "eunoe summaries list user=anna",
+    "summaries.revisions",
+    "List every revision of a summary, oldest first.",
+    _show_revisions,
+)
 
 
 @command("eunoe summaries show user=anna 2")
@@ -247,7 +248,9 @@ def diff(
 ) -> Reply:
     """Show what changed between two revisions, sentence by sentence."""
     revisions = _revisions(call.open(), scope)
-    before, after = (_sentences(_find(revisions, scope, number).text) for number in (old, new))
+    texts = [_find(revisions, scope, number).text.splitlines() for number in (old, new)]
+    # Summaries are few long lines: a sentence is what changes.
+    before, after = ([sentence for line in text for sentence in _SENTENCE_END.split(line)] for text in texts)
     lines = list(unified_diff(before, after, f"revision {old}", f"revision {new}", lineterm=""))
     return Reply(lines, "\n".join(lines), empty="they say the same")
 
@@ -258,30 +261,24 @@ def lineage(call: Call, scope: ScopeArgument, number: OptionalNumberArgument = N
     memory = call.open()
     revisions = _revisions(memory, scope)
     line = _ancestors(revisions, _find(revisions, scope, number))
-    items = _items(memory, scope, [id for revision in line for id in revision.absorbed])
+    items = memory.get_many(scope, [id for revision in line for id in revision.absorbed])
     document = [{"revision": revision.number, "absorbed": revision.absorbed} for revision in line]
     return Reply(document, item_entries(items, full=full))
 
 
-@command("eunoe summaries restore user=anna 1")
-def restore(call: Call, scope: ScopeArgument, number: NumberArgument) -> Reply:
-    """Make an earlier revision the current one.
-
-    It becomes a new revision. What later ones absorbed waits again.
-    """
-    return revision_reply(call.open().summaries.restore(scope, number))
-
-
-@command('eunoe summaries write user=anna "Anna is a cook."')
-def write(
-    call: Call,
-    scope: ScopeArgument,
-    text: Annotated[str, argument("TEXT", "The whole summary.")],
-    parent: Annotated[int | None, typer.Option("--parent", help="Only if this one is still the current one.")] = None,
-    author: Annotated[str, typer.Option("--author", help="Who wrote it.")] = "hand",
-) -> Reply:
-    """Write a summary by hand, as a new revision."""
-    return revision_reply(call.open(create=True).summaries.write(scope, text, author=author, parent=parent))
+restore = verb_command(
+    "eunoe summaries restore user=anna 1",
+    "summaries.restore",
+    "Make an earlier revision the current one.\n\nIt becomes a new revision. What later ones absorbed waits again.",
+    _show_revision,
+)
+write = verb_command(
+    'eunoe summaries write user=anna "Anna is a cook."',
+    "summaries.write",
+    "Write a summary by hand, as a new revision.",
+    _show_revision,
+    create=True,
+)
 
 
 def _revisions(memory: eunoe.Memory, scope: str) -> dict[int, Revision]:
@@ -305,42 +302,18 @@ def _ancestors(revisions: Mapping[int, Revision], revision: Revision) -> list[Re
     return line[::-1]
 
 
-def _items(memory: eunoe.Memory, scope: str, ids: Iterable[str]) -> Iterable[Item]:
-    for id in ids:
-        with suppress(NotFoundError):
-            yield memory.get(scope, id)
-
-
-def _sentences(text: str) -> list[str]:
-    """Summaries are few long lines: a sentence is what changes."""
-    return [sentence for line in text.splitlines() for sentence in _SENTENCE_END.split(line)]
-
-
-def _revision_row(revision: Revision) -> tuple[str, ...]:
-    number = f"{revision.number} (current)" if revision.current else str(revision.number)
-    parent = str(revision.parent) if revision.parent else ""
-    text = shorten(revision.text, _MAX_ROW_CHARACTERS)
-    return number, parent, str(len(revision.absorbed)), when(revision.recorded), revision.author, text
-
-
-_VERDICTS = f"{', '.join(VERDICTS[:-1])} or {VERDICTS[-1]}."
-
-
-@command("eunoe correct user=anna ID drop")
-def correct(
-    call: Call,
-    scope: ScopeArgument,
-    id: IdArgument,
-    verdict: Annotated[str, argument("VERDICT", _VERDICTS)],
-    sentence: Annotated[str, typer.Option("--sentence", metavar="TEXT", help="The part of the message.")] = "",
-) -> Reply:
-    """Say that a memory or message is worth keeping, is not, or is of another kind.
-
-    It acts at once. From then on sentences that are like it are read so, in all conversations of the same user.
-    """
-    made = call.open().corrections.add(scope, id, verdict, sentence=sentence)  # type: ignore[arg-type]
+def _show_correction(made: Correction, _: Given) -> Reply:
     changed = f"{quantity(len(made.changed), 'memory')} changed; it counts in {made.scope} from now on"
     return Reply(made, _entries([made]), changed)
+
+
+correct = verb_command(
+    "eunoe correct user=anna ID drop",
+    "corrections.add",
+    "Say that a memory or message is worth keeping, is not, or is of another kind.\n\n"
+    "It acts at once. From then on sentences that are like it are read so, in all conversations of the same user.",
+    _show_correction,
+)
 
 
 @command("eunoe corrections agent=cook/user=anna")

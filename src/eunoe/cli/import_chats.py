@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from eunoe.cli import display
 from eunoe.cli.command import Call, MisuseError, Reply, command
-from eunoe.cli.display import Pairs, one_line, quantity, shorten
-from eunoe.cli.inputs import argument, problem_lines, repeatable_option
+from eunoe.cli.display import Pairs, quantity, shorten
+from eunoe.cli.inputs import YesOption, argument, problem_lines, repeatable_option
 from eunoe.model.scope import Scope
 
 if TYPE_CHECKING:
-    from eunoe.hosts.chats import ChatReport, ChatSummary
+    from eunoe.hosts.chats import ChatSummary
 
 _PERSON_HELP: Final = "Where the conversations of one person go."
 _MAX_PEOPLE_SHOWN: Final = 20
@@ -30,7 +29,7 @@ def import_chats(
     scope: Annotated[str | None, typer.Option("--scope", metavar="SCOPE", help="Whose the conversations are.")] = None,
     person: Annotated[list[str] | None, repeatable_option("--person", "NAME=SCOPE", _PERSON_HELP)] = None,
     form: Annotated[bool, typer.Option("--form/--no-form", help="Form memories from what is new.")] = True,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before writing.")] = False,
+    yes: YesOption = False,
 ) -> Reply:
     """Bring in chats: ChatGPT, Claude, LangChain, LangGraph, OpenAI Agents SDK, JSON Lines.
 
@@ -49,24 +48,11 @@ def import_chats(
         return _preview(summary, "nothing was written: add --yes to bring them in")
     if not call.json:
         call.show(_preview(summary))
-    if not yes and not _agrees():
+    if not yes and not display.agrees("Bring them in?"):
         return Reply(None, empty="nothing was written")
     memory = call.open(create=True)
     with display.progress("bringing in") as advance:
         report = chats.import_chats(memory, source, rest, people=people, form=form, progress=advance)
-    return _reply(summary, report)
-
-
-def _preview(summary: ChatSummary, *notes: str) -> Reply:
-    return Reply(
-        {"found": asdict(summary)},
-        Pairs(_summary_values(summary)),
-        notes=[*problem_lines("cannot be read", summary.problems), *notes],
-        code=1 if summary.problems else 0,
-    )
-
-
-def _reply(summary: ChatSummary, report: ChatReport) -> Reply:
     return Reply(
         {"found": asdict(summary), "report": asdict(report)},
         f"{quantity(report.conversations, 'conversation')} read, {quantity(report.stored, 'message')} stored",
@@ -77,37 +63,34 @@ def _reply(summary: ChatSummary, report: ChatReport) -> Reply:
     )
 
 
+def _preview(summary: ChatSummary, *notes: str) -> Reply:
+    left_out = f" ({summary.left_out:,} of older versions are left out)" if summary.left_out else ""
+    people = [
+        f"{shorten(name, _MAX_NAME_CHARACTERS) or 'the file does not say'}: {count:,}"
+        for name, count in summary.people.items()
+    ]
+    more = [f"{len(people) - _MAX_PEOPLE_SHOWN:,} more"] if len(people) > _MAX_PEOPLE_SHOWN else []
+    first, last = (f"{time:%Y-%m-%d}" if time else "unknown" for time in (summary.first, summary.last))
+    values = {
+        "format": summary.format,
+        "conversations": f"{summary.conversations:,}",
+        "messages": f"{summary.messages:,}{left_out}",
+        "whose": "; ".join([*people[:_MAX_PEOPLE_SHOWN], *more]),
+        "from": f"{first} to {last}",
+    }
+    return Reply(
+        {"found": asdict(summary)},
+        Pairs(values),
+        notes=[*problem_lines("cannot be read", summary.problems), *notes],
+        code=1 if summary.problems else 0,
+    )
+
+
 def _parse_person(text: str) -> tuple[str, Scope]:
     name, sign, scope = text.partition("=")
     if not sign or not name.strip():
         raise MisuseError(f"--person {text!r}: write NAME=SCOPE, such as 'Anna Berg=user=anna'")
     return name, Scope.parse(scope)
-
-
-def _summary_values(summary: ChatSummary) -> dict[str, str]:
-    left_out = f" ({summary.left_out:,} of older versions are left out)" if summary.left_out else ""
-    names = [f"{_name(name)}: {count:,}" for name, count in summary.people.items()]
-    more = [f"{len(names) - _MAX_PEOPLE_SHOWN:,} more"] if len(names) > _MAX_PEOPLE_SHOWN else []
-    return {
-        "format": summary.format,
-        "conversations": f"{summary.conversations:,}",
-        "messages": f"{summary.messages:,}{left_out}",
-        "whose": "; ".join([*names[:_MAX_PEOPLE_SHOWN], *more]),
-        "from": f"{_day(summary.first)} to {_day(summary.last)}",
-    }
-
-
-def _name(name: str) -> str:
-    return shorten(one_line(name), _MAX_NAME_CHARACTERS) or "the file does not say"
-
-
-def _day(time: datetime | None) -> str:
-    return time.strftime("%Y-%m-%d") if time else "unknown"
-
-
-def _agrees() -> bool:
-    print("Bring them in? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _is_terminal() -> bool:

@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
 from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Annotated, Any, Final, TextIO, TypeVar
 import typer
 
 from eunoe.errors import InputError
-from eunoe.model.arguments import AtomKind, RecipeName, check_path
+from eunoe.model.arguments import RecipeName, check_path
 
 T = TypeVar("T")
 FORMATS: Final = ("auto", "lines", "array", "text")
@@ -133,20 +132,71 @@ def _parse_json(place: str, text: str) -> Any:
         raise InputError(f"{place}: not JSON that can be read: it is nested too deeply") from None
 
 
-_JSON_FIELDS: Final = ("metadata", "where")
+SINGULARS: Final = {
+    "kinds": "kind",
+    "labels": "label",
+    "files": "file",
+    "pages": "page",
+    "people": "person",
+    "users": "user",
+    "sessions": "session",
+    "speakers": "speaker",
+    "source_scopes": "source-scope",
+    "memory_types": "type",
+}
+"""What the option is called of which each names one."""
+METAVARS: Final = {"time": "TIME", "mapping": "JSON", "recipe": "RECIPE", "scope": "SCOPE", "scopes": "SCOPE"}
 _RECIPE_HELP: Final = (
     "How to rank: default, thorough (slower, finds more), documents, associative, lexical, dense or rrf; or for how "
     "many milliseconds thorough may read."
 )
-_WHERE_HELP: Final = 'Only with this metadata: {"team": "red", "size": {"gte": 3}}.'
+ARGUMENTS_HELP: Final = {
+    "scope": "Whose memory: key=value, several joined by /.",
+    "id": "The id of a memory.",
+    "ids": "Ids of memories or messages.",
+    "text": "What it says.",
+    "query": "The question.",
+    "message": "What is to be replied to.",
+    "paths": "Files or folders.",
+    "number": "The number of a revision.",
+    "kind": "fact or observation.",
+    "kinds": "message, fact or observation.",
+    "label": "What it states, such as preference.",
+    "labels": "With this label.",
+    "files": "A file it is about.",
+    "pages": "A page it is about.",
+    "people": "Somebody it is about.",
+    "sessions": "Only from this session.",
+    "speakers": "Only said by this one.",
+    "source": "A message it rests on.",
+    "source_scopes": "Another scope that --source names.",
+    "since": "From this moment on (ISO 8601).",
+    "until": "Before this moment, itself not included (ISO 8601).",
+    "as_of": "What was true then (ISO 8601).",
+    "known_at": "What the store knew then (ISO 8601).",
+    "time": "When it happened (ISO 8601).",
+    "valid_from": "Since when it is true (ISO 8601).",
+    "valid_to": "Until when it is true (ISO 8601).",
+    "pinned": "Never archive it.",
+    "metadata": "To keep with it.",
+    "after": "Read on from the page before.",
+    "newest": "The newest first.",
+    "recipe": _RECIPE_HELP,
+    "format": "xml, markdown, json or messages.",
+    "max_age_days": "What is older.",
+    "max_idle_days": "What was not recalled since.",
+    "keep_best": "What is beyond this number.",
+    "dry_run": "Only say what would be done.",
+    "may_return": "The same words may be stored again.",
+    "everything": "All that the scope holds.",
+    "author": "Who wrote it.",
+    "exact": "Only the scope itself, not what lies within a user's.",
+}
+"""What is said of arguments on a command line where the documentation of a verb says nothing, or says it of Python."""
 
 
 def argument(metavar: str, help: str) -> object:
     return typer.Argument(metavar=metavar, help=help, show_default=False)
-
-
-def time_option(name: str, help: str) -> object:
-    return typer.Option(name, metavar="TIME", help=f"{help} (ISO 8601)")
 
 
 def repeatable_option(name: str, metavar: str, help: str) -> object:
@@ -158,69 +208,17 @@ def choice_option(name: str, help: str) -> object:
     return typer.Option(name, metavar=name.strip("-").upper(), parser=str, help=help)
 
 
-def _parse_recipe(value: str | int) -> str | int:
+def parse_recipe(value: str | int) -> str | int:
     """A number is a time; anything else the memory checks. (Typer knows no type that is either.)"""
     return int(value) if re.fullmatch("[0-9]{1,9}", str(value)) else value
 
 
-ScopeArgument = Annotated[str, argument("SCOPE", "Whose memory: key=value, several joined by /.")]
-IdArgument = Annotated[str, argument("ID", "The id of a memory.")]
-ExactOption = Annotated[bool, typer.Option("--exact", help="Only the scope itself, not what lies within a user's.")]
+ScopeArgument = Annotated[str, argument("SCOPE", ARGUMENTS_HELP["scope"])]
+ExactOption = Annotated[bool, typer.Option("--exact", help=ARGUMENTS_HELP["exact"])]
 FullOption = Annotated[bool, typer.Option("--full", help="Show every text whole.")]
 OffOption = Annotated[bool, typer.Option("--off", help="Take the mark off again.")]
-KindsOption = Annotated[list[str] | None, repeatable_option("--kind", "KIND", "Only message, fact or observation.")]
-LabelsOption = Annotated[list[str] | None, repeatable_option("--label", "LABEL", "Only with this label.")]
-RecipeOption = Annotated[
-    RecipeName, typer.Option("--recipe", metavar="RECIPE", parser=_parse_recipe, help=_RECIPE_HELP)
-]
-
-
-@dataclass(frozen=True, slots=True)
-class OptionGroup:
-    """Options named as the arguments of the verb that they are for."""
-
-    def as_arguments(self) -> dict[str, Any]:
-        """Those that were given, as the verb takes them."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        given = {name: value for name, value in values.items() if value is not None}
-        return given | {name: parse_object(given[name], f"--{name}") for name in _JSON_FIELDS if name in given}
-
-
-@dataclass(frozen=True, slots=True)
-class AtomOptions(OptionGroup):
-    """What can be said about an atom beside its text."""
-
-    kind: Annotated[AtomKind | None, choice_option("--kind", "fact or observation.")] = None
-    label: Annotated[str | None, typer.Option("--label", help="What it states, such as preference.")] = None
-    files: Annotated[list[str] | None, repeatable_option("--file", "PATH", "A file it is about.")] = None
-    pages: Annotated[list[str] | None, repeatable_option("--page", "PAGE", "A page it is about.")] = None
-    people: Annotated[list[str] | None, repeatable_option("--person", "NAME", "Somebody it is about.")] = None
-    source: Annotated[list[str] | None, repeatable_option("--source", "ID", "A message it rests on.")] = None
-    source_scopes: Annotated[
-        list[str] | None, repeatable_option("--source-scope", "SCOPE", "Another scope that --source names.")
-    ] = None
-    time: Annotated[str | None, time_option("--time", "When it happened")] = None
-    valid_from: Annotated[str | None, time_option("--valid-from", "Since when it is true")] = None
-    valid_to: Annotated[str | None, time_option("--valid-to", "Until when it is true")] = None
-    pinned: Annotated[bool | None, typer.Option("--pinned/--not-pinned", help="Never archive it.")] = None
-    metadata: Annotated[str | None, typer.Option("--metadata", metavar="JSON", help="To keep with it.")] = None
-
-
-@dataclass(frozen=True, slots=True)
-class FilterOptions(OptionGroup):
-    """What may be recalled at all."""
-
-    kinds: KindsOption = None
-    labels: LabelsOption = None
-    since: Annotated[str | None, time_option("--since", "From this moment on")] = None
-    until: Annotated[str | None, time_option("--until", "Before this moment, itself not included")] = None
-    files: Annotated[list[str] | None, repeatable_option("--file", "PATH", "Only about this file.")] = None
-    people: Annotated[list[str] | None, repeatable_option("--person", "NAME", "Only about this person.")] = None
-    sessions: Annotated[list[str] | None, repeatable_option("--session", "ID", "Only from this session.")] = None
-    speakers: Annotated[list[str] | None, repeatable_option("--speaker", "NAME", "Only said by this one.")] = None
-    where: Annotated[str | None, typer.Option("--where", metavar="JSON", help=_WHERE_HELP)] = None
-    as_of: Annotated[str | None, time_option("--as-of", "What was true then")] = None
-    known_at: Annotated[str | None, time_option("--known-at", "What the store knew then")] = None
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+RecipeOption = Annotated[RecipeName, typer.Option("--recipe", metavar="RECIPE", parser=parse_recipe, help=_RECIPE_HELP)]
 
 
 _MAX_PROBLEMS_SHOWN: Final = 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,7 +16,6 @@ from eunoe.errors import InputError
 from eunoe.model.arguments import RIGHTS
 
 if TYPE_CHECKING:
-    from eunoe.server.audit import AuditEntry
     from eunoe.server.keys import Key, Keys
     from eunoe.server.state import ServerState
 
@@ -88,7 +87,15 @@ def audit(
 
     with _open_state(call) as state:
         entries, _ = Audit(state).list(OWNER, limit=limit)
-    grid = Grid(("time", "key", "action", "scope"), [_row(entry) for entry in entries])
+    rows = [  # cells of two lines: eight columns would leave no room for scopes
+        (
+            *(when(each.time), f"{each.key}\n{each.tenant}"),
+            f"{each.action} {each.count}\n{each.outcome}, {each.via}",
+            "\n".join(map(str, each.scopes)),
+        )
+        for each in entries
+    ]
+    grid = Grid(("time", "key", "action", "scope"), rows)
     return Reply(entries, grid, empty="nothing was changed through a server")
 
 
@@ -127,26 +134,13 @@ def _key_reply(call: Call, key: Key, text: str) -> Reply:
     return Reply({"key": key, "token": text}, text, notes=[] if call.json else [_SHOWN_ONCE])
 
 
-def _row(entry: AuditEntry) -> tuple[str, ...]:
-    """Cells of two lines: eight columns would leave no room for scopes."""
-    action = f"{entry.action} {entry.count}\n{entry.outcome}, {entry.via}"
-    return (when(entry.time), f"{entry.key}\n{entry.tenant}", action, "\n".join(map(str, entry.scopes)))
-
-
 def _entry(key: Key) -> Entry:
+    state = "valid"
+    if key.revoked:
+        state = "revoked"
+    elif key.expires:
+        state = f"{'until' if key.is_valid else 'ended'} {key.expires:%Y-%m-%d}"
     scopes = ", ".join(map(str, key.scopes)) or "all scopes"
     used = f"used {when(key.used)}" if key.used else "never used"
     notes = (key.tenant or "all tenants", scopes, ", ".join(key.rights), used)
-    return Entry((f"{key.id}\n{_state(key)}",), key.name, " · ".join(notes))
-
-
-def _state(key: Key) -> str:
-    if key.revoked:
-        return "revoked"
-    if key.expires:
-        return f"{'until' if key.is_valid else 'ended'} {_day(key.expires)}"
-    return "valid"
-
-
-def _day(time: datetime) -> str:
-    return f"{time:%Y-%m-%d}"
+    return Entry((f"{key.id}\n{state}",), key.name, " · ".join(notes))

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from eunoe.apps.projects import ProjectMemory
-from eunoe.apps.wiki.dumps import import_dumps
+from eunoe.apps.wiki.dumps import DumpReport, import_dumps
 from eunoe.cli import display
 from eunoe.cli.command import Call, Reply, command
 from eunoe.cli.display import Grid, quantity
 from eunoe.cli.inputs import argument, problem_lines, repeatable_option
 from eunoe.errors import InputError
-from eunoe.hosts.eden import EdenReport
 from eunoe.hosts.eden import migrate as migrate_eden
 from eunoe.hosts.hipporag import HippoReport, import_folder, import_projects
 from eunoe.hosts.hipporag.folder import check_folder, find_projects
 from eunoe.hosts.mem0.migration import COLLECTION, Mem0Report, describe, find_folder
 from eunoe.hosts.mem0.migration import migrate as migrate_mem0
-
-if TYPE_CHECKING:
-    pass
 
 
 @command("eunoe migrate eden memory_user.json memory_agent.json memory_sessions.json")
@@ -36,11 +32,22 @@ def eden(call: Call, files: Annotated[list[str], argument("FILE...", "Exports, a
     memory = call.open(create=True)
     with display.progress("moving in") as advance:
         report = migrate_eden(memory, *files, progress=advance)
+    kinds = {"shards": report.settings, "summaries": report.summaries}
+    kinds |= {"facts": report.facts, "observations": report.observations}
+    rows = [
+        (name, *(f"{count:,}" for count in (each.stored, each.known, each.forgotten, each.conflicts)))
+        for name, each in kinds.items()
+    ]
+    left_out = (
+        (report.episodes, "episode", "(a session's memory is written anew from its messages)"),
+        (report.absorbed, "item", "that a summary has absorbed already"),
+        (report.unlisted, "fact", "that no shard lists any more"),
+    )
     return Reply(
         asdict(report),
         f"{quantity(report.documents, 'document')} read",
-        _eden_grid(report),
-        "\n".join(_left_out_lines(report)),
+        Grid(("", "stored", "known already", "forgotten before", "in conflict"), rows),
+        "\n".join(f"left out: {quantity(count, noun)} {reason}" for count, noun, reason in left_out if count),
         notes=[*problem_lines("not found", report.missing), *problem_lines("cannot be read", report.problems)],
         code=1 if report.problems else 0,
     )
@@ -99,7 +106,7 @@ def wiki(
     return Reply(
         asdict(report),
         f"{quantity(report.documents, 'document')} of {quantity(report.repositories, 'repository')} read",
-        f"{report.stored:,} stored, {report.known:,} known already, {report.forgotten:,} forgotten before",
+        _counts(report),
         notes=problem_lines("cannot be read", report.problems),
         code=1 if report.problems else 0,
     )
@@ -124,11 +131,14 @@ def mem0(
         memory = call.open(create=True)
         with display.progress("moving in") as advance:
             report = migrate_mem0(memory, folder, history, collection=collection, progress=advance)
+    span = f", from {report.first[:10]} to {report.last[:10]}" if report.first else ""
+    earlier = f" with {quantity(report.versions, 'earlier version')}" if report.versions else ""
+    done = f"{_counts(report)}, {report.conflicts:,} in conflict"
     no_history = ["no history database was read: name it with --history to keep earlier versions"]
     return Reply(
         asdict(report),
-        _mem0_contents(report),
-        "nothing was written; without --dry-run they move in" if dry_run else _mem0_outcome(report),
+        f"{quantity(report.memories, 'memory')}{earlier} of {quantity(report.scopes, 'scope')}{span}",
+        "nothing was written; without --dry-run they move in" if dry_run else done,
         notes=[*([] if report.history else no_history), *problem_lines("cannot be read", report.problems)],
         code=1 if report.problems else 0,
     )
@@ -141,31 +151,5 @@ def _check_files(files: list[str]) -> None:
             raise InputError(f"{file} is no file")
 
 
-def _mem0_contents(report: Mem0Report) -> str:
-    span = f", from {report.first[:10]} to {report.last[:10]}" if report.first else ""
-    earlier = f" with {quantity(report.versions, 'earlier version')}" if report.versions else ""
-    return f"{quantity(report.memories, 'memory')}{earlier} of {quantity(report.scopes, 'scope')}{span}"
-
-
-def _mem0_outcome(report: Mem0Report) -> str:
-    done = f"{report.stored:,} stored, {report.known:,} known already, {report.forgotten:,} forgotten before"
-    return f"{done}, {report.conflicts:,} in conflict"
-
-
-def _eden_grid(report: EdenReport) -> Grid:
-    kinds = {"shards": report.settings, "summaries": report.summaries}
-    kinds |= {"facts": report.facts, "observations": report.observations}
-    rows = [
-        (name, *(f"{count:,}" for count in (each.stored, each.known, each.forgotten, each.conflicts)))
-        for name, each in kinds.items()
-    ]
-    return Grid(("", "stored", "known already", "forgotten before", "in conflict"), rows)
-
-
-def _left_out_lines(report: EdenReport) -> list[str]:
-    reasons = (
-        (report.episodes, "episode", "(a session's memory is written anew from its messages)"),
-        (report.absorbed, "item", "that a summary has absorbed already"),
-        (report.unlisted, "fact", "that no shard lists any more"),
-    )
-    return [f"left out: {quantity(count, noun)} {reason}" for count, noun, reason in reasons if count]
+def _counts(report: DumpReport | Mem0Report) -> str:
+    return f"{report.stored:,} stored, {report.known:,} known already, {report.forgotten:,} forgotten before"

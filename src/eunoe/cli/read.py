@@ -1,31 +1,19 @@
-"""Commands that look something up: recall, list, get, history, files, graph, scopes, status."""
+"""Commands that look something up: recall, look-up, list, recent, get, history, files, graph, scopes, status."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
-from eunoe.cli.command import Call, Reply, command
+from eunoe.cli.command import Call, Command, Given, Reply, command, verb_command
 from eunoe.cli.display import Grid, JsonPage, Pairs, View, hit_entries, item_entries, mention_entries, quantity
 from eunoe.cli.forming import failure_lines
-from eunoe.cli.inputs import (
-    ExactOption,
-    FilterOptions,
-    FullOption,
-    IdArgument,
-    KindsOption,
-    LabelsOption,
-    RecipeOption,
-    ScopeArgument,
-    argument,
-    repeatable_option,
-    time_option,
-)
-from eunoe.model.arguments import KINDS
+from eunoe.cli.inputs import FullOption, ScopeArgument, argument, repeatable_option
+from eunoe.model.atom import Item
 from eunoe.model.json import json_value
 from eunoe.model.result import GraphReport, Neighbourhood, Status, Usage
 from eunoe.model.scope import Scope
@@ -34,107 +22,108 @@ _PAGE_SIZE: Final = 500
 _USAGE_COLUMNS: Final = ("operation", "model", "calls", "failed", "tokens in", "out", "seconds", "cost")
 
 
-@command('eunoe recall user=anna "What must Anna not eat?" --why')
+@command('eunoe recall user=anna "What must Anna not eat?" --why', verb="recall")
 def recall(
     call: Call,
+    given: Given,
     scope: ScopeArgument,
-    query: Annotated[str, argument("QUERY", "The question.")],
-    filters: FilterOptions,
     also: Annotated[list[str] | None, repeatable_option("--also", "SCOPE", "Another scope to look in.")] = None,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many hits; 10 if not given.")] = None,
-    tokens: Annotated[int | None, typer.Option("--tokens", help="At most so many tokens of text.")] = None,
-    now: Annotated[str | None, time_option("--now", "When the question is asked, for words like yesterday")] = None,
-    recipe: RecipeOption = "default",
     why: Annotated[bool, typer.Option("--why", help="Say why each hit is there.")] = False,
     with_notes: Annotated[bool, typer.Option("--notes", help="With --json: hits and notes, in one object.")] = False,
     full: FullOption = False,
-    exact: ExactOption = False,
 ) -> Reply:
     """Bring back what bears on a question, best first."""
-    how: dict[str, Any] = {"limit": limit, "tokens": tokens, "now": now, "recipe": recipe, "exact": exact}
-    hits = call.open().recall([scope, *(also or ())], query, **how, **filters.as_arguments())
+    hits = call.ask(given, scope=[scope, *(also or ())])
     document = {"hits": list(hits), "notes": hits.notes} if with_notes else hits
     return Reply(document, hit_entries(hits, full=full, why=why, asked=scope), notes=hits.notes)
 
 
-@command("eunoe list user=anna --kind fact")
+@command('eunoe look-up session=s1/user=anna "food Anna avoids"', verb="look_up")
+def look_up(call: Call, given: Given, full: FullOption = False) -> Reply:
+    """Recall as a conversation may: in all the memory that its context shows."""
+    hits = call.ask(given)
+    return Reply(hits, hit_entries(hits, full=full, asked=given["scope"]), notes=hits.notes)
+
+
+@command("eunoe list user=anna --kind fact", verb="list")
 def list_(
     call: Call,
-    scope: ScopeArgument,
-    kinds: KindsOption = None,
-    labels: LabelsOption = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many on one page.")] = 50,
-    after: Annotated[str, typer.Option("--after", metavar="NEXT", help="Read on from the page before.")] = "",
+    given: Given,
     all: Annotated[bool, typer.Option("--all", help="Everything, without pages.")] = False,
-    retired: Annotated[bool, typer.Option("--retired", help="Also what was superseded or archived.")] = False,
     full: FullOption = False,
-    exact: ExactOption = False,
 ) -> Reply:
     """Show what a scope holds, oldest first, a page at a time."""
-    memory = call.open()
-    filters: dict[str, Any] = {"kinds": kinds or KINDS, "labels": labels or (), "retired": retired, "exact": exact}
     if all:
-        notes = memory.list(scope, limit=1, exact=exact).notes
         from eunoe.memory import iterate  # with it comes the whole memory
 
-        items, next = iterate(memory, scope, after=after, limit=_PAGE_SIZE, **filters), ""
+        scope, memory = given["scope"], call.open()
+        notes = memory.list(scope, limit=1, exact=given["exact"]).notes
+        items, next = iterate(memory, **{**given, "limit": _PAGE_SIZE}), ""
     else:
-        page = memory.list(scope, limit=limit, after=after, **filters)
+        page = call.ask(given)
         items, next, notes = iter(page.items), page.next, page.notes
     if call.json:
         return Reply(JsonPage(items, next, notes))
-    more = [f"there is more: go on with --after {next}"] if next else []
-    return Reply(None, item_entries(items, full=full, asked=scope), notes=more)
+    return Reply(None, item_entries(items, full=full, asked=given["scope"]), notes=more_notes(next))
 
 
-@command("eunoe get user=anna ID")
-def get(call: Call, scope: ScopeArgument, id: IdArgument, exact: ExactOption = False) -> Reply:
-    """Show one memory with everything that is known about it."""
-    item = call.open().get(scope, id, exact=exact)
+@command("eunoe recent user=anna --since 2024-05-01", verb="recent", without=("within",))
+def recent(
+    call: Call,
+    given: Given,
+    scope: Annotated[str, argument("[SCOPE]", "Whose memory; all if none is named.")] = "",
+    full: FullOption = False,
+) -> Reply:
+    """Show what was learned last, of all scopes or of one."""
+    page = call.ask(given, within=scope or None)
+    return Reply(page, item_entries(page.items, full=full, asked=scope), notes=(*page.notes, *more_notes(page.next)))
+
+
+def more_notes(next: str) -> list[str]:
+    return [f"there is more: go on with --after {next}"] if next else []
+
+
+def _show_item(item: Item, _: Given) -> Reply:
     fields = json_value(item)
     text = fields.pop("text")
     known = {name: value for name, value in fields.items() if value not in (None, "", [], {}, False, -1)}
     return Reply(item, Pairs({name: _field_text(value) for name, value in known.items()} | {"text": text}))
 
 
-@command("eunoe history user=anna ID")
-def history(
-    call: Call, scope: ScopeArgument, id: IdArgument, full: FullOption = False, exact: ExactOption = False
-) -> Reply:
-    """Show all versions of a memory, oldest first."""
-    versions = call.open().history(scope, id, exact=exact)
-    return Reply(versions, item_entries(versions, full=full, asked=scope))
+get = verb_command(
+    "eunoe get user=anna ID", "get", "Show one memory with everything that is known about it.", _show_item
+)
 
 
-@command("eunoe files repository=shop src/cart.py docs/")
-def files(
-    call: Call,
-    scope: ScopeArgument,
-    paths: Annotated[list[str], argument("PATH...", "Files or folders.")],
-    full: FullOption = False,
-    exact: ExactOption = False,
-) -> Reply:
-    """Show what is remembered about files or folders, latest first."""
-    atoms = call.open().by_files(scope, paths, exact=exact)
-    return Reply(atoms, item_entries(atoms, full=full, asked=scope))
+def _items_command(example: str, verb: str, help: str) -> Command:
+    def run(call: Call, given: Given, full: FullOption = False) -> Reply:
+        found = call.ask(given)
+        return Reply(found, item_entries(found, full=full, asked=given["scope"]))
+
+    run.__doc__ = help
+    return command(example, verb=verb)(run)
 
 
-@command('eunoe graph project=atlas "Anna Berg" --open', asks_llm=True)
+history = _items_command("eunoe history user=anna ID", "history", "Show all versions of a memory, oldest first.")
+files = _items_command(
+    "eunoe files repository=shop src/cart.py docs/",
+    "by_files",
+    "Show what is remembered about files or folders, latest first.",
+)
+
+
+@command('eunoe graph project=atlas "Anna Berg"', verb="graph.neighbours", asks_llm=True)
 def graph(
     call: Call,
-    scope: ScopeArgument,
-    entity: Annotated[str, argument("[ENTITY]", "A name; without one the best connected first.")] = "",
-    depth: Annotated[int, typer.Option("--depth", metavar="N", help="Steps from passage to passage.")] = 1,
-    limit: Annotated[int, typer.Option("-n", "--limit", metavar="N", help="At most so many names and passages.")] = 30,
+    given: Given,
     graphml: Annotated[Path | None, typer.Option("--graphml", metavar="FILE", help="Write it as GraphML.")] = None,
     extract: Annotated[bool, typer.Option("--extract", help="First let the language model read what is new.")] = False,
     full: FullOption = False,
-    exact: ExactOption = False,
 ) -> Reply:
     """Show the names around a name, and the passages they share."""
     memory = call.open(needs_llm=extract)
-    report = memory.graph.extract(scope) if extract else None
-    near = memory.graph.neighbours(scope, entity, depth=depth, limit=limit, exact=exact)
+    report = memory.graph.extract(given["scope"]) if extract else None
+    near = call.ask(given)
     notes = [*(_extraction_notes(report) if report else ()), *_save_graph(near, graphml)]
     code = 1 if report and report.failed else 0
     return Reply(near, *_graph_views(near, full), notes=notes, empty="no names found", code=code)

@@ -10,12 +10,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -25,7 +25,7 @@ from eunoe.cli import display
 from eunoe.cli.command import Call, MisuseError, Options, Reply, command
 from eunoe.cli.display import Grid, quantity
 from eunoe.cli.forming import failure_lines, form_summary
-from eunoe.cli.inputs import OptionGroup, argument, repeatable_option
+from eunoe.cli.inputs import YesOption, argument, repeatable_option
 from eunoe.errors import EunoeError, InputError
 from eunoe.model.arguments import utc_now
 from eunoe.model.json import json_value
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from eunoe.server.mcp.backend import Backend
     from eunoe.server.services import Services
 
-_NAMES = "claude-desktop, claude-code, cursor, vscode, zed, windsurf, codex or gemini"
+_LINK_HELP: Final = "Print the link with the token even where output is no terminal."
+PrintLinkOption = Annotated[bool, typer.Option("--print-link", help=_LINK_HELP)]
+_NAMES: Final = "claude-desktop, claude-code, cursor, vscode, zed, windsurf, codex or gemini"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class InstallationOptions:
     install: Annotated[str | None, typer.Option("--install", metavar="NAME", help=f"Install it in {_NAMES}.")] = None
     uninstall: Annotated[str | None, typer.Option("--uninstall", metavar="NAME", help="Take it out again.")] = None
     hooks: Annotated[bool, typer.Option("--hooks", help="With --install: also capture and recall by hooks.")] = False
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False
+    yes: YesOption = False
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be written, and leave.")] = False
 
     @property
@@ -77,13 +79,8 @@ def take_in_events(store: str | None) -> None:
         start_intake(str(store_file(store)))
 
 
-PrintLinkOption = Annotated[
-    bool, typer.Option("--print-link", help="Print the link with the token even where output is no terminal.")
-]
-
-
 @dataclass(frozen=True, slots=True)
-class ServerOptions(OptionGroup):
+class ServerOptions:
     """How the server is set up; named as the fields of its configuration."""
 
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1"
@@ -118,7 +115,11 @@ class ServerOptions(OptionGroup):
 
 
 @command("eunoe serve --port 8765", asks_llm=True)
-def serve(call: Call, server: ServerOptions, print_link: PrintLinkOption = False) -> None:
+def serve(
+    call: Call,
+    server: ServerOptions,
+    print_link: PrintLinkOption = False,
+) -> None:
     """Serve this memory: HTTP, MCP and the inspector."""
     gc.disable()  # the server's modules make thousands of classes to begin with, and no garbage
     from eunoe.apps.projects import SAVE_DIR_VARIABLE, ProjectSettings
@@ -135,8 +136,9 @@ def serve(call: Call, server: ServerOptions, print_link: PrintLinkOption = False
     take_in_events(store)
     models = {"embedder": options.embedder, "llm": options.llm, "fast_llm": options.fast_llm}
     given = {name: value for name, value in models.items() if value}
+    how = {name: value for name, value in asdict(server).items() if value is not None}
     try:
-        config = configure(target=store, **given, **server.as_arguments())
+        config = configure(target=store, **given, **how)
     except InputError as error:
         raise MisuseError(str(error)) from None
     run(config, partial(_announce, with_token=print_link or sys.stderr.isatty()))
@@ -153,32 +155,25 @@ def _announce(url: str, services: Services, with_token: bool) -> None:
         display.say(f"Open the inspector: {url}/  The token to sign in is in {services.files.token}")
 
 
-ProfileOption = Annotated[
-    str, typer.Option("--profile", metavar="NAME", help="Which tools: default, read, reference, chatgpt or discussion.")
-]
-ScopeOption = Annotated[
-    str | None,
-    typer.Option("--scope", metavar="SCOPE", help="Whose memory, if a call names none; else EUNOE_SCOPE, else yours."),
-]
-WithinOption = Annotated[
-    str | None, typer.Option("--within", metavar="SCOPE", help="Calls may name scopes with these keys; else --scope.")
-]
-AnyScopeOption = Annotated[bool, typer.Option("--any-scope", help="Calls may name every scope.")]
-ImportOption = Annotated[
-    Path | None,
-    typer.Option("--import", metavar="FILE", help="Read the file of the reference memory server, and leave."),
-]
+_PROFILE_HELP: Final = "Which tools: default, read, reference, chatgpt or discussion."
+_SCOPE_HELP: Final = "Whose memory, if a call names none; else EUNOE_SCOPE, else yours."
+_WITHIN_HELP: Final = "Calls may name scopes with these keys; else --scope."
+_HOOK_SCOPE_HELP: Final = "Whose memory; else EUNOE_SCOPE, or you."
+_IMPORT_HELP: Final = "Read the file of the reference memory server, and leave."
 
 
 @command("eunoe mcp --scope user=anna", asks_llm=True, without=("json",))
 def mcp(
     call: Call,
     installation: InstallationOptions,
-    profile: ProfileOption = "default",
-    scope: ScopeOption = None,
-    within: WithinOption = None,
-    any_scope: AnyScopeOption = False,
-    import_: ImportOption = None,
+    profile: Annotated[str, typer.Option("--profile", metavar="NAME", help=_PROFILE_HELP)] = "default",
+    scope: Annotated[str | None, typer.Option("--scope", metavar="SCOPE", help=_SCOPE_HELP)] = None,
+    within: Annotated[
+        str | None,
+        typer.Option("--within", metavar="SCOPE", help=_WITHIN_HELP),
+    ] = None,
+    any_scope: Annotated[bool, typer.Option("--any-scope", help="Calls may name every scope.")] = False,
+    import_: Annotated[Path | None, typer.Option("--import", metavar="FILE", help=_IMPORT_HELP)] = None,
 ) -> None:
     """Serve an assistant over standard input and output (Model Context Protocol), or install that in one."""
     parent = os.getppid()  # before all that takes time: it may be gone by then
@@ -193,11 +188,6 @@ def mcp(
         return
     take_in_events(call.options.store)
     reach = Scope.parse(within) if within else default
-    serve_stdio = _load_server()
-    serve_stdio(_backend(call.options), default, None if any_scope else reach, profile, parent)
-
-
-def _load_server() -> Callable[..., NoReturn]:
     gc.disable()  # the SDK makes a thousand classes to begin with, and no garbage
     try:
         from eunoe.server.mcp.stdio import serve_stdio
@@ -206,7 +196,7 @@ def _load_server() -> Callable[..., NoReturn]:
     finally:
         gc.freeze()
         gc.enable()
-    return serve_stdio
+    serve_stdio(_backend(call.options), default, None if any_scope else reach, profile, parent)
 
 
 def _arguments(options: Options, profile: str, within: str | None, any_scope: bool) -> tuple[str, ...]:
@@ -284,7 +274,12 @@ def worker(
                     break
         except Exception as error:  # the next round may go well
             report += FormReport(failed=(f"{type(error).__name__}: {error}",))
-        _show(call, report)
+        now = utc_now().replace(microsecond=0)
+        if call.json:
+            display.write_json({"time": now, **json_value(report)}, indent=None)
+        else:
+            display.say(f"{now:%Y-%m-%d %H:%M:%S} {form_summary(report)}")
+            display.say_notes(failure_lines(report.failed))
         if once or stop.wait(every):
             break
     if once and report.failed:
@@ -327,24 +322,13 @@ def signal_handlers(interrupt: Handler, terminate: Handler) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _show(call: Call, report: FormReport) -> None:
-    now = utc_now().replace(microsecond=0)
-    if call.json:
-        display.write_json({"time": now, **json_value(report)}, indent=None)
-        return
-    display.say(f"{now:%Y-%m-%d %H:%M:%S} {form_summary(report)}")
-    display.say_notes(failure_lines(report.failed))
-
-
-EventArgument = Annotated[str, argument("EVENT", "start, prompt, answer, compaction or end.")]
-AssistantOption = Annotated[str, typer.Option("--assistant", metavar="NAME", help="Whose hook it is.")]
-HookScopeOption = Annotated[
-    str, typer.Option("--scope", metavar="SCOPE", help="Whose memory; else EUNOE_SCOPE, or you.")
-]
-
-
 @command("eunoe hook start --assistant claude-code < event.json", without=("embedder", "json"))
-def hook(call: Call, event: EventArgument, assistant: AssistantOption, scope: HookScopeOption = "") -> None:
+def hook(
+    call: Call,
+    event: Annotated[str, argument("EVENT", "start, prompt, answer, compaction or end.")],
+    assistant: Annotated[str, typer.Option("--assistant", metavar="NAME", help="Whose hook it is.")],
+    scope: Annotated[str, typer.Option("--scope", metavar="SCOPE", help=_HOOK_SCOPE_HELP)] = "",
+) -> None:
     """Do what an assistant's hook does, with the JSON that it gives on standard input.
 
     It always leaves with 0. Installed hooks do the same within 300 ms, since they do not load the command line.

@@ -8,7 +8,7 @@ import threading
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
@@ -39,9 +39,6 @@ from eunoe.cli.inputs import argument
 from eunoe.cli.serve import signal_handlers
 from eunoe.errors import EunoeError, NotFoundError
 from eunoe.memory import IN_MEMORY, STORE_VARIABLE, default_path
-
-if TYPE_CHECKING:
-    pass
 
 _EXIT_CODES: Final = {"completed": 0, "failed": 1, "cancelled": 130}
 _TERMINATED: Final = 143
@@ -169,7 +166,15 @@ def list_(call: Call, project: ProjectOption = "", log: LogOption = None) -> Rep
     folder = _run_folder(log)
     documents = [_listed_document(folder, ticket) for ticket in folder.all(project)]
     names = ("project", "ticket", "outcome", "runs", "turns", "memories", "title")
-    return Reply(documents, Grid(names, list(map(_row, documents))))
+    rows = [
+        (
+            *(each["project"], each["ticket"], each["outcome"], str(each.get("run", "")), str(each.get("turns", ""))),
+            str(len(each["memories"])) if "memories" in each else "",
+            each.get("title", each["reason"]),
+        )
+        for each in documents
+    ]
+    return Reply(documents, Grid(names, rows))
 
 
 @command("eunoe ticket show login --project shop")
@@ -258,24 +263,14 @@ def _cancel_on_signals(job: Run) -> AbstractContextManager[None]:
 
 
 def _document(state: RunState) -> dict[str, Any]:
-    ticket = state.ticket
+    plain = ("run", "outcome", "reason", "summary", "evidence", "began", "ended", "memories", "memory_failures")
     return {
-        "project": ticket.project,
-        "ticket": ticket.id,
-        "title": ticket.title,
-        "run": state.run,
-        "outcome": state.outcome,
-        "reason": state.reason,
-        "summary": state.summary,
-        "evidence": state.evidence,
+        "project": state.ticket.project,
+        "ticket": state.ticket.id,
+        "title": state.ticket.title,
+        **{name: getattr(state, name) for name in (*plain, "usage", "log")},
         "turns": len(state.turns),
-        "began": state.began,
-        "ended": state.ended,
-        "memories": state.memories,
-        "memory_failures": state.memory_failures,
-        "usage": state.usage,
         "worker_cost": sum(step.worker_cost for step in state.steps),
-        "log": state.log,
     }
 
 
@@ -283,10 +278,3 @@ def _listed_document(folder: RunFolder, ticket: RunState | DamagedRun) -> dict[s
     if isinstance(ticket, DamagedRun):
         return {"project": ticket.project, "ticket": ticket.ticket, "outcome": _DAMAGED, "reason": ticket.reason}
     return {**_document(ticket), "outcome": folder.outcome(ticket)}
-
-
-def _row(document: dict[str, Any]) -> tuple[str, ...]:
-    memories = str(len(document["memories"])) if "memories" in document else ""
-    counts = (str(document.get("run", "")), str(document.get("turns", "")), memories)
-    title = document.get("title", document["reason"])
-    return document["project"], document["ticket"], document["outcome"], *counts, title

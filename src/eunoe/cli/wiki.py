@@ -15,7 +15,7 @@ from eunoe.cli.display import one_line, quantity
 from eunoe.cli.inputs import argument
 
 if TYPE_CHECKING:
-    from eunoe.apps.wiki.workflow import Progress, WikiReport
+    from eunoe.apps.wiki.workflow import Progress
 
 _MODEL_HELP: Final = "openai:MODEL, anthropic:MODEL, http://host:port/v1?model=NAME ...; else EUNOE_LLM."
 _FORCE_HELP: Final = "Start afresh: what was remembered is deleted if all goes well."
@@ -61,17 +61,10 @@ def wiki(
                 tell=tell,
             )
         )
-    return _reply(report)
-
-
-def _reply(report: WikiReport) -> Reply:
-    pages = quantity(len(report.written), "page")
-    kept = f", {len(report.kept)} kept from the run before" if report.kept else ""
     failures = [f"page {id} failed: {reason}" for id, reason in report.failures]
     if failures:
-        failures.append(
-            f"{quantity(len(failures), 'page')} failed: run the same command again to write what is missing"
-        )
+        count = quantity(len(failures), "page")
+        failures.append(f"{count} failed: run the same command again to write what is missing")
     document = {
         "repository_id": report.repository_id,
         "out": str(report.out_dir),
@@ -80,5 +73,6 @@ def _reply(report: WikiReport) -> Reply:
         "failures": [failure._asdict() for failure in report.failures],
         "notes": report.notes,
     }
-    text = f"{pages} written{kept}: {report.out_dir / 'index.md'}"
+    kept = f", {len(report.kept)} kept from the run before" if report.kept else ""
+    text = f"{quantity(len(report.written), 'page')} written{kept}: {report.out_dir / 'index.md'}"
     return Reply(document, text, notes=[*report.notes, *failures], code=1 if failures else 0)

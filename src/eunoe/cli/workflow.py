@@ -102,6 +102,8 @@ class WorkflowOptions(KeyOptions):
     def environment(self, default: Llm | None) -> Environment:
         """What a workflow runs with. `default` is the model of nodes that name no endpoint."""
         load_plugins(self.plugin or ())
+        if self.workflows and not self.workflows.is_dir():
+            raise InputError(f"--workflows {self.workflows} is no folder")
         return Environment(
             models=self._model_map(default),
             settings=read_settings(self.settings) if self.settings else DEFAULT_SETTINGS,
@@ -109,7 +111,7 @@ class WorkflowOptions(KeyOptions):
             files_dir=self.files_dir,
             layout=self.layout,
             key=self.key(),
-            workflows=_check_folder(self.workflows, "--workflows"),
+            workflows=self.workflows.resolve() if self.workflows else None,
             host_messages=self.host_messages,
             update_first=self.update_first,
         )
@@ -118,8 +120,8 @@ class WorkflowOptions(KeyOptions):
         models = ModelMap.read(self.models) if self.models else ModelMap()
         every: dict[str, Any] = {ANY: self.model} if self.model else {}
         any_preset = {ANY: Preset()} if self.model else {}
-        endpoints = dict(_split(each, "--endpoint") for each in self.endpoint or ())
-        presets = (_split(each, "--preset") for each in self.preset or ())
+        endpoints = dict(split_pair(each, "--endpoint", "NAME=SPEC") for each in self.endpoint or ())
+        presets = (split_pair(each, "--preset", "NAME=JSON") for each in self.preset or ())
         own = {name: _read_preset(name, text) for name, text in presets}
         return ModelMap(
             endpoints={**every, **models.endpoints, **endpoints},
@@ -132,31 +134,22 @@ def load_plugins(names: Iterable[str]) -> None:
     """Import modules with more node types, by name or from files."""
     for name in names:
         try:
-            _load_file(Path(name)) if name.endswith(".py") else importlib.import_module(name)
+            if not name.endswith(".py"):
+                importlib.import_module(name)
+                continue
+            spec = importlib.util.spec_from_file_location(f"workflow_plugin_{Path(name).stem}", name)
+            if spec is None or spec.loader is None or not Path(name).is_file():
+                raise NotFoundError(f"there is no file {name}")
+            module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
         except (Exception, SystemExit) as error:
             raise InputError(f"--plugin {show(name)} cannot be imported: {type(error).__name__}: {error}") from error
 
 
-def _load_file(path: Path) -> None:
-    name = f"workflow_plugin_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise NotFoundError(f"there is no file {path}")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-
-
-def _check_folder(path: Path | None, option: str) -> Path | None:
-    if path is not None and not path.is_dir():
-        raise InputError(f"{option} {path} is no folder")
-    return path.resolve() if path else None
-
-
-def _split(text: str, option: str) -> tuple[str, str]:
+def split_pair(text: str, option: str, form: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign or not name or not value:
-        raise MisuseError(f"{option} {text}: write NAME={'SPEC' if option == '--endpoint' else 'JSON'}")
+        raise MisuseError(f"{option} {text}: write {form}")
     return name, value
 
 
@@ -174,25 +167,22 @@ _COLUMNS: Final = 80
 
 def trace_text(traces: Iterable[NodeTrace]) -> str:
     """Inputs, output, time and tokens of nodes, each on a line that is cut where a narrow terminal ends."""
-    return "\n\n".join("\n".join(_lines(trace)) for trace in traces)
 
+    def cut(text: str) -> str:
+        return f"  {shorten(text, _COLUMNS - 2)}"
 
-def _lines(trace: NodeTrace) -> Iterator[str]:
-    yield shorten(f"{trace.workflow}: {trace.place}", _COLUMNS)
-    models = f", {', '.join(trace.models)}" if trace.models else ""
-    tokens = f"{trace.input_tokens} tokens in, {trace.output_tokens} out"
-    yield _cut(f"{trace.seconds:.3f} s, {tokens}{models}")
-    yield from (_cut(f"{key}: {text}") for key, text in trace.inputs.items() if text)
-    yield from (_whole(f"note: {note}") for note in trace.notes)
-    yield _whole(f"error: {trace.error}") if trace.error else _cut(f"output: {trace.output}")
+    def whole(text: str) -> str:
+        return fill(one_line(text), _COLUMNS, initial_indent="  ", subsequent_indent="    ")
 
+    def lines(trace: NodeTrace) -> Iterator[str]:
+        yield shorten(f"{trace.workflow}: {trace.place}", _COLUMNS)
+        tokens = f"{trace.input_tokens} tokens in, {trace.output_tokens} out"
+        yield cut(", ".join((f"{trace.seconds:.3f} s", tokens, *trace.models)))
+        yield from (cut(f"{key}: {text}") for key, text in trace.inputs.items() if text)
+        yield from (whole(f"note: {note}") for note in trace.notes)
+        yield whole(f"error: {trace.error}") if trace.error else cut(f"output: {trace.output}")
 
-def _cut(text: str) -> str:
-    return f"  {shorten(text, _COLUMNS - 2)}"
-
-
-def _whole(text: str) -> str:
-    return fill(one_line(text), _COLUMNS, initial_indent="  ", subsequent_indent="    ")
+    return "\n\n".join("\n".join(lines(trace)) for trace in traces)
 
 
 _DISCUSSION_HELP: Final = (
@@ -207,7 +197,7 @@ FileArgument = Annotated[str, argument("FILE", "A workflow: a JSON file, or its 
 def check(call: Call, file: FileArgument, options_: WorkflowOptions) -> Reply:
     """Find all that is wrong with a workflow and those that it calls. The exit code is 1 if something is."""
     environment = options_.environment(load_llm(call.options.llm or "auto"))
-    report = check_workflow(_load(file, options_), environment)
+    report = check_workflow(Workflow.load(file, options_.workflows or Path()), environment)
     notes = [*report.notes, *environment.settings.notes]
     size = f"{quantity(len(report.workflows), 'workflow')}, {quantity(report.nodes, 'node')}"
     text = "\n".join(report.problems) or f"nothing is wrong: {size}"
@@ -233,10 +223,12 @@ def run(
 
     With the id of a discussion its messages are kept, and nodes behind the result may make memories.
     """
-    workflow, chat = _load(file, options_), _read_chat(messages, prompt)
+    workflow, chat = Workflow.load(file, options_.workflows or Path()), _read_chat(messages, prompt)
     environment = options_.environment(None)
     memory = _open(call, discussion or take_tag(chat)[0])
-    environment = _with_model(call, environment, memory)
+    if memory is None:  # which has the model of nodes that name none
+        models = replace(environment.models, default=load_llm(call.options.llm or "auto"))
+        environment = replace(environment, models=models)
     with ExitStack() as bar:
         advance, done = bar.enter_context(display.progress("nodes")), count(1)
 
@@ -267,30 +259,14 @@ def run(
     return Reply(everything, trace_text(result.trace)) if trace or call.json else None
 
 
-def _load(file: str, options: WorkflowOptions) -> Workflow:
-    return Workflow.load(file, options.workflows or Path())
-
-
 def _open(call: Call, discussion: str) -> eunoe.Memory | None:
-    """Only a discussion makes a store; without one it is used if it is there."""
-    if _is_id(discussion):
-        return call.open(create=True)
-    with suppress(StoreError):
-        return call.open()
-    return None
-
-
-def _is_id(discussion: str) -> bool:
-    """Whether it is an id. The run warns of one that is none."""
+    """Only a discussion makes a store; without one it is used if it is there. The run warns of an id that is none."""
+    is_id = False
     with suppress(InputError):
-        return bool(check_discussion_id(discussion))
-    return False
-
-
-def _with_model(call: Call, environment: Environment, memory: object) -> Environment:
-    """Add the model of nodes that name none where there is no memory."""
-    default = None if memory else load_llm(call.options.llm or "auto")
-    return replace(environment, models=replace(environment.models, default=default))
+        is_id = bool(check_discussion_id(discussion))
+    with suppress(*(() if is_id else (StoreError,))):
+        return call.open(create=is_id)
+    return None
 
 
 def _read_chat(file: str | None, prompt: str | None) -> list[dict[str, Any]]:
@@ -308,16 +284,12 @@ def _read_chat(file: str | None, prompt: str | None) -> list[dict[str, Any]]:
 
 def _parse_chat(text: str, title: str) -> list[Any]:
     try:
-        return _messages_of(json.loads(text))
+        document = json.loads(text)
     except (ValueError, RecursionError):
-        pass
-    try:
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{title} holds no messages: due is a JSON list, or JSON Lines ({error})") from error
-
-
-def _messages_of(document: Any) -> list[Any]:
+        try:
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{title} holds no messages: due is a JSON list, or JSON Lines ({error})") from error
     if isinstance(document, dict):
         document = document.get("messages", [document])
     return document if isinstance(document, list) else [document]

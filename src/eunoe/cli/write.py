@@ -1,9 +1,8 @@
-"""Commands that change what is stored: observe, remember, update, pin, forget."""
+"""Commands that change what is stored: observe, remember, update, pin, retract, expire, forget."""
 
 from __future__ import annotations
 
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -15,9 +14,9 @@ import typer
 
 import eunoe
 from eunoe.cli import display, inputs
-from eunoe.cli.command import Call, MisuseError, Reply, command
+from eunoe.cli.command import Call, Given, MisuseError, Reply, command, confirm
 from eunoe.cli.display import quantity
-from eunoe.cli.inputs import AtomOptions, ExactOption, IdArgument, OffOption, ScopeArgument, argument, time_option
+from eunoe.cli.inputs import OffOption, ScopeArgument, YesOption, argument
 from eunoe.errors import InputError
 from eunoe.model.arguments import shorten
 from eunoe.model.atom import parse_item
@@ -55,7 +54,7 @@ def observe(
     ] = "",
     speaker: Annotated[str, typer.Option("--speaker", help="The speaker of messages that name none.")] = "",
     session: Annotated[str, typer.Option("--session", help="The session of messages that name none.")] = "",
-    time: Annotated[str | None, time_option("--time", "The time of messages that name none")] = None,
+    time: Annotated[str | None, typer.Option("--time", help="The time of messages that name none (ISO 8601).")] = None,
     format: Annotated[str, typer.Option("--format", help=f"One of {', '.join(inputs.FORMATS)}.")] = "auto",
     speakers: Annotated[bool, typer.Option("--speakers", help="Plain lines read 'Name: text'.")] = False,
     form: Annotated[bool, typer.Option("--form/--no-form", help="Form memories if enough was said.")] = True,
@@ -84,92 +83,102 @@ def observe(
     return _reply(memory, receipts, "message")
 
 
-@command('eunoe remember user=anna "Anna prefers tea." --label preference')
+@command('eunoe remember user=anna "Anna prefers tea." --label preference', verb="remember")
 def remember(
     call: Call,
-    scope: ScopeArgument,
-    about: AtomOptions,
+    given: Given,
     text: Annotated[str, argument("[TEXT]", "What to keep.")] = "",
     from_: Annotated[str, typer.Option("--from", metavar="FILE", help="Many at once: JSON Lines, array, text.")] = "",
-    id: Annotated[str, typer.Option("--id", help="An id of your own.")] = "",
-    again: Annotated[bool, typer.Option("--again", help="Keep it even if it was forgotten before.")] = False,
-    replace: Annotated[bool, typer.Option("--replace", help="An id that is there names this from now on.")] = False,
 ) -> Reply:
     """Keep a fact or an observation."""
     if bool(text) == bool(from_):
         raise MisuseError("give either TEXT or --from FILE")
-    fields = about.as_arguments() | ({"id": id} if id else {})
     memory = call.open(create=True)
+    write = partial(memory.remember_many, given.pop("scope"), again=given.pop("again"), replace=given.pop("replace"))
     if text:
-        receipts = memory.remember_many(scope, [{**fields, "text": text}], again=again, replace=replace)
+        receipts = write([{**given, "text": text}])
         return _reply(memory, receipts, "memory", code=0 if receipts[0] else 1)
 
     def check(value: Any) -> Any:
         own = {"text": value} if isinstance(value, str) else value
-        item = fields | own if isinstance(own, dict) else own
+        item = given | own if isinstance(own, dict) else own
         parse_item(item)
         return item
 
-    write = partial(memory.remember_many, scope, again=again, replace=replace)
     return _reply(memory, _store_file(from_, "auto", check, _batches, write), "memory")
 
 
-@command('eunoe update user=anna ID "Anna prefers coffee."')
-def update(
-    call: Call,
-    scope: ScopeArgument,
-    id: IdArgument,
-    about: AtomOptions,
-    text: Annotated[str | None, argument("[TEXT]", "What is true now.")] = None,
-) -> Reply:
+@command('eunoe update user=anna ID "Anna prefers coffee."', verb="update")
+def update(call: Call, given: Given) -> Reply:
     """Supersede a memory with a new one.
 
     The old one stays in its history. What is not named stays as it was.
     """
-    changes = about.as_arguments()
-    if text is None and not changes:
+    if given.keys() <= {"scope", "id"}:
         raise MisuseError("say what changes: a new TEXT or an option")
-    memory = call.open()
-    receipt = memory.update(scope, id, text, **changes)
-    return _reply(memory, [receipt], "memory", code=0 if receipt else 1)
+    receipt = call.ask(given)
+    return _reply(call.open(), [receipt], "memory", code=0 if receipt else 1)
 
 
-@command("eunoe pin user=anna ID")
-def pin(call: Call, scope: ScopeArgument, id: IdArgument, off: OffOption = False) -> Reply:
+@command("eunoe pin user=anna ID", verb="pin")
+def pin(call: Call, given: Given, off: OffOption = False) -> Reply:
     """Mark a memory as one that is never archived."""
-    receipt = call.open().pin(scope, id, not off)
+    receipt = call.ask(given, pinned=not off)
     state = "not pinned" if off else "pinned"
-    return Reply(receipt, f"{id} was {state} already" if receipt.outcome == "duplicate" else f"{id} is {state} now")
+    was_so = receipt.outcome == "duplicate"
+    return Reply(receipt, f"{given['id']} was {state} already" if was_so else f"{given['id']} is {state} now")
 
 
-@command("eunoe forget user=anna --person Bruno --verify")
+@command("eunoe retract user=anna ID", verb="retract")
+def retract(call: Call, given: Given, off: OffOption = False) -> Reply:
+    """Take messages back that were edited or deleted where they were said.
+
+    They are no longer recalled, and stay in the log.
+    """
+    return _changed(call.ask(given, retracted=not off), "message", "said again" if off else "retracted")
+
+
+@command("eunoe expire user=anna ID --at 2024-06-01", verb="expire")
+def expire(
+    call: Call,
+    given: Given,
+    at: Annotated[str | None, typer.Option("--at", metavar="TIME", help="Until when (ISO 8601).")] = None,
+    never: Annotated[bool, typer.Option("--never", help="They hold for ever.")] = False,
+) -> Reply:
+    """Set until when memories hold, in place and without a new version."""
+    if bool(at) == never:
+        raise MisuseError("give either --at TIME or --never")
+    return _changed(call.ask(given, at=at), "memory", f"true until {at}" if at else "true for ever")
+
+
+def _changed(receipts: Sequence[Receipt], noun: str, state: str) -> Reply:
+    changed = sum(receipt.outcome != "duplicate" for receipt in receipts)
+    return Reply(receipts, f"{quantity(changed, noun)} {state}")
+
+
+@command("eunoe forget user=anna --person Bruno --verify", verb="forget")
 def forget(
     call: Call,
+    given: Given,
     scope: ScopeArgument,
     ids: Annotated[list[str] | None, argument("[ID]...", "Memories to forget.")] = None,
-    person: Annotated[str, typer.Option("--person", help="What they said, and what is noted about them.")] = "",
-    mentions: Annotated[bool, typer.Option("--mentions", help="Also what others said of the person.")] = False,
     words: Annotated[str, typer.Option("--words", help="What has all these words. It is shown before.")] = "",
-    everything: Annotated[bool, typer.Option("--everything", help="All that the scope holds.")] = False,
-    verify: Annotated[bool, typer.Option("--verify", help="Search everything for what should be gone.")] = False,
-    may_return: Annotated[bool, typer.Option("--may-return", help="The same words may be stored again.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    exact: ExactOption = False,
+    yes: YesOption = False,
 ) -> Reply:
     """Remove memories for good: by id, by their words, about a person, or all of a scope."""
-    if sum((bool(ids), bool(words.strip()), bool(person.strip()), everything)) != 1:
+    person, exact, verify = given.get("person", "").strip(), given["exact"], given["verify"]
+    if sum((bool(ids), bool(words.strip()), bool(person), given["everything"])) != 1:
         raise MisuseError("say what to forget: IDs, --words WORDS, --person NAME, or --everything")
-    if mentions and not person.strip():
+    if given["mentions"] and not person:
         raise MisuseError("--mentions goes with --person")
     if words.strip():
         ids = _find_words(call.open(), scope, words, exact)
         if not ids:
             return Reply(ForgetReport(), f"nothing in {scope} has the words {words!r}", is_empty=True)
-    if not yes and not _confirm(_selection_text(_extent_text(scope, exact), ids or [], person, mentions)):
+    if not yes and not confirm(f"Forget {_selection_text(scope, exact, ids or [], person, given['mentions'])}"):
         display.say("nothing was forgotten")
         raise typer.Exit(1)
-    flags = {"mentions": mentions, "everything": everything, "may_return": may_return, "verify": verify, "exact": exact}
-    report = call.open().forget(scope, ids or (), person=person, **flags)
+    report = call.ask(given, scope=scope, ids=ids or ())
     code = 1 if verify and not report.verified else 0
     lines = "\n".join(_forget_lines(report, scope, person))
     return Reply(report, lines, notes=report.notes, is_empty=not report.total, code=code)
@@ -272,10 +281,7 @@ def _receipt_line(receipt: Receipt) -> str:
 
 def _find_words(memory: eunoe.Memory, scope: str, words: str, exact: bool) -> list[str]:
     """Show what has the words and, apart, what is merely alike; return the ids of the first."""
-    from eunoe.memory.pages import (
-        find_words,
-        full_id,  # loads the engine
-    )
+    from eunoe.memory.pages import find_words, full_id  # loads the engine
 
     owner = Scope.of(scope)
     found, alike = find_words(memory, owner, words, exact=exact)
@@ -286,26 +292,15 @@ def _find_words(memory: eunoe.Memory, scope: str, words: str, exact: bool) -> li
     return [full_id(item, owner) for item in found]
 
 
-def _extent_text(scope: str, exact: bool) -> str:
-    """The scope, and that it means more than itself."""
-    is_wide = "user" in Scope.parse(scope) and not exact
-    return f"{scope} and everything within" if is_wide else scope
-
-
-def _selection_text(scope: str, ids: list[str], person: str, mentions: bool) -> str:
+def _selection_text(scope: str, exact: bool, ids: list[str], person: str, mentions: bool) -> str:
+    """What is to be forgotten, and that a user's scope means more than itself."""
+    where = f"{scope} and everything within" if "user" in Scope.parse(scope) and not exact else scope
     if ids:
-        return f"{quantity(len(ids), 'memory')} in {scope} and all that rests on them"
+        return f"{quantity(len(ids), 'memory')} in {where} and all that rests on them"
     if person:
         said = "said, is noted about them or mentions them" if mentions else "said or is noted about them"
-        return f"what {person} {said} in {scope}"
-    return f"everything in {scope}"
-
-
-def _confirm(selection: str) -> bool:
-    if not sys.stdin.isatty():
-        raise MisuseError("there is nobody to ask: pass --yes to forget without a question")
-    print(f"Forget {selection}, for good? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+        return f"what {person} {said} in {where}"
+    return f"everything in {where}"
 
 
 def _forget_lines(report: ForgetReport, scope: str, person: str) -> Iterator[str]:

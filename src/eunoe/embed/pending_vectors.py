@@ -190,7 +190,7 @@ class PendingVectors:
             if scopes is None:
                 return store.select(ItemQuery(pending=True, limit=limit))
             streams = [stream.id for scope in scopes for stream in streams_of(store, scope)]
-            return store.select(ItemQuery(streams=streams, pending=True, order="newest", limit=limit))
+            return store.select(ItemQuery(streams=streams, pending=True, order="latest", limit=limit))
 
         return store.read(scopes or (), find)
 

@@ -375,7 +375,15 @@ class EdenReader:
 
     def _read_stream(self, document: EdenDocument, scope: Scope) -> None:
         if "shard" in scope:
-            self._add_line("settings", scope, preset="agent", changes=self._read_settings(document))
+            changes: dict[str, Any] = {}
+            for old, new in _SETTINGS.items():
+                if document.fields.get(old) not in (None, ""):
+                    with self._problems.catch(document.place, f"{old} is left out: "):
+                        value = unwrap(document.fields[old])
+                        value = int(value) if isinstance(value, float) and value.is_integer() else value
+                        Settings(owner=("agent", "shard")).changed(**{new: value})
+                        changes[new] = value
+            self._add_line("settings", scope, preset="agent", changes=changes)
         with self._problems.catch(document.place):
             self._add_summary(document, scope)
         lists: dict[str, AtomKind] = {"facts": "fact", "unabsorbed_memory_ids": "observation"}
@@ -409,17 +417,6 @@ class EdenReader:
         self._add_summary(document, scope, "consolidated_content")
         for _ in self._listed_in(document, "unabsorbed_ids", scope):
             pass  # it is read with the others, into the scope that it names itself
-
-    def _read_settings(self, document: EdenDocument) -> dict[str, Any]:
-        changes: dict[str, Any] = {}
-        for old, name in _SETTINGS.items():
-            if document.fields.get(old) not in (None, ""):
-                with self._problems.catch(document.place, f"{old} is left out: "):
-                    value = unwrap(document.fields[old])
-                    value = int(value) if isinstance(value, float) and value.is_integer() else value
-                    Settings(owner=("agent", "shard")).changed(**{name: value})
-                    changes[name] = value
-        return changes
 
     def _add_summary(self, document: EdenDocument, scope: Scope, name: str = "content") -> None:
         text = document.fields.get(name)

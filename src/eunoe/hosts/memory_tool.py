@@ -100,20 +100,17 @@ def parse_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     if unknown := sorted(map(str, arguments.keys() - _ARGUMENTS.keys())):
         raise InputError(f"there is no argument {', '.join(unknown)}: pass query, memory_types or match_count")
     given = {name: value for name, value in arguments.items() if value is not None}
-    return {
-        "query": _parse_queries(given.get("query")),
-        "memory_types": given.get("memory_types", ()),
-        "limit": check_count(given.get("match_count", _DEFAULT_HITS), "match_count", most=_MAX_HITS),
-    }
-
-
-def _parse_queries(query: object) -> list[str]:
+    query = given.get("query")
     queries = [query] if isinstance(query, str) else query
     if not isinstance(queries, list | tuple) or not 1 <= len(queries) <= _MAX_QUERIES:
         raise InputError(f"query must be a text or a list of 1 to {_MAX_QUERIES} texts")
     if any(not isinstance(text, str) or not text.strip() for text in queries):
         raise InputError("query holds something that is not a text, or an empty one: say what to look for")
-    return list(map(replace_surrogates, queries))
+    return {
+        "query": list(map(replace_surrogates, queries)),
+        "memory_types": given.get("memory_types", ()),
+        "limit": check_count(given.get("match_count", _DEFAULT_HITS), "match_count", most=_MAX_HITS),
+    }
 
 
 def _hit_line(hit: Hit) -> str:

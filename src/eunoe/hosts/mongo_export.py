@@ -27,7 +27,12 @@ def read_values(path: Path, problems: Problems) -> Iterator[tuple[str, Any]]:
 
     After a broken one the reading goes on where the next document seems to begin.
     """
-    text = _read_text(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 text: {error.reason}") from error
     at, line, counted = 0, 1, 0
     while start := _VALUE_START.search(text, at):
         at = start.start()
@@ -75,12 +80,3 @@ def read_time(value: Any) -> datetime | None:
 def object_id_time(id: str) -> datetime | None:
     """Return the moment that an id of MongoDB carries; None if it is another kind of id."""
     return _EPOCH + timedelta(seconds=int(id[:8], 16)) if _OBJECT_ID.fullmatch(id) else None
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: {error.reason}") from error

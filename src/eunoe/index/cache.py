@@ -82,8 +82,7 @@ class IndexCache:
     ) -> None:
         self._store = store
         # What another extractor would find in the same words is not known.
-        files = store.kept_files if keep and extractor is None else None
-        self._kept = KeptIndexes(store, files) if files else None
+        self._kept = KeptIndexes(store) if keep and store.keeps_indexes and extractor is None else None
         self._keeping = threading.Lock()
         self._next_keep = time.monotonic() + _PAUSE_SECONDS
         self._has_unkept = False
@@ -225,10 +224,7 @@ class IndexCache:
         return [key for key, slot in self._slots.items() if key == stream or stream in slot.owners]
 
     def forget(self, streams: Sequence[int]) -> None:
-        """Take out of the indexes of streams what these lost, and drop every word kept for quicker reading.
-
-        An index that is kept is read for it: else the next process would have to make it anew.
-        """
+        """Take out of the indexes of streams what these lost, and drop every word kept for quicker reading."""
         for stream in streams:
             with self._lock:
                 self._slots.setdefault(stream, _Slot())

@@ -1,16 +1,17 @@
-"""Kept indexes: a stream index as a file beside the store, so that the next process need not read every text anew.
+"""Kept indexes: a stream index as rows of the store, so that the next process need not read every text anew.
 
 One is used only if it is exactly the index of what the store holds: made by the same code from the same records. What
-changed since comes from the store as it does for an index in memory. In doubt it is built anew.
+changed since comes from the store as it does for an index in memory. Whoever deletes a record deletes it in the same
+step. In doubt it is built anew.
 """
 
+import json
 import logging
 import sys
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import cache
-from hashlib import blake2b
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -24,17 +25,19 @@ from eunoe.errors import StoreError
 from eunoe.index.graph import EntityGraph
 from eunoe.index.stream import StreamIndex
 from eunoe.index.tables import Arrays, prefixed, unprefixed
-from eunoe.records.reading import CURSOR_KEY
-from eunoe.store.contract import Reading, RowMark, Store
-from eunoe.store.kept_files import ALIGNMENT, KeptFile, KeptFiles, Stamp
-from eunoe.store.schema import StreamState
-from eunoe.store.sqlite_files import STAMP_VALUE, file_id
+from eunoe.store.contract import Reading, RowMark, Store, Writing
+from eunoe.store.schema import KeptIndexPart, StreamState
 
 MIN_ROWS: Final = 500
 """A smaller index is built in less time than one notices."""
 _PACKAGE: Final = Path(__file__).parent.parent
 _READERS: Final = ("index", "text")
 """Rooms whose code and word lists decide what an index holds."""
+_ALIGNMENT: Final = 64
+"""An array starts at a multiple of so many bytes."""
+_PART_BYTES: Final = 1 << 20
+_WRITE_SECONDS: Final = 1.0
+"""How long it waits for others who write: it is kept for their convenience."""
 _MARK_VALUES: Final = 5
 """How many numbers a row mark has."""
 _log = logging.getLogger("eunoe")
@@ -47,6 +50,8 @@ class KeptIndex(NamedTuple):
     model: int | None
 
 
+Stamp = Mapping[str, Any]
+"""What is said about an index: of which stream and model it is, who made it, and where its arrays are."""
 Lender = Callable[[], AbstractContextManager[KeptIndex]]
 """Lends an index; nobody changes it meanwhile."""
 
@@ -54,25 +59,22 @@ Lender = Callable[[], AbstractContextManager[KeptIndex]]
 class KeptIndexes:
     """The kept indexes of one store."""
 
-    def __init__(self, store: Store, files: KeptFiles) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._files = files
 
     def load(self, store: Reading, stream: StreamState) -> KeptIndex | None:
         """Return the kept index of a stream, of its version or an earlier one; None where there is none to rely on."""
         try:
-            file = self._files.read(stream.id, _key(store))
-            if file is None or not _fits(store, file.stamp, stream):
+            parts = [row.data for row in store.load(KeptIndexPart, stream=stream.id)]
+            stamp: Stamp = json.loads(parts[0]) if parts else {}
+            if not _fits(store, stamp, stream):
                 return None
-            arrays = _read_arrays(file)
-            version, model = file.stamp["version"], file.stamp["model"][1]
-            removed = store.removed(stream.id, version)
-            if not _is_of_rows(arrays["marks"], version, store.row_marks(stream.id, model), removed):
+            arrays = _read_arrays(stamp, memoryview(bytearray().join(parts[1:])))
+            version, model = stamp["version"], stamp["model"][1]
+            if not _is_of_rows(arrays["marks"], version, store.row_marks(stream.id, model)) or store.noticed(stream.id):
                 return None
-            if store.noticed(stream.id):
-                return None
-            return _parse_index(file.stamp, arrays)
-        except (ValueError, KeyError, TypeError, IndexError, StoreError) as error:
+            return _parse_index(stamp, arrays)
+        except (ValueError, KeyError, TypeError, IndexError, RecursionError, StoreError) as error:
             _log.warning("the kept index of %s cannot be used, and is made anew: %s", stream.scope, error)
             return None
 
@@ -82,46 +84,46 @@ class KeptIndexes:
         The index is lent only while its arrays are copied. What cannot be written is let be.
         """
         try:
-            with self._files.lock(0) as lock:
-                # Under the lock: whoever forgets something later waits for it, and what was forgotten before is seen.
-                copied = self._copy(stream, lend)
-                if copied:
-                    self._files.write(stream, *copied, lock)
-                return copied is not None
-        except (OSError, StoreError, MemoryError, ValueError, TypeError, OverflowError) as error:
+            copied = self._store.read((), partial(self._copy, stream, lend))
+            return copied is not None and self._store.write(
+                (), partial(_write, stream, *copied), timeout=_WRITE_SECONDS
+            )
+        except (StoreError, MemoryError, ValueError, TypeError, OverflowError) as error:
             _log.info("the index of stream %s is not kept: %s", stream, error)
             return False
 
-    def _copy(self, stream: int, lend: Lender) -> tuple[Stamp, list[bytes], bytes] | None:
-        def copy(store: Reading) -> tuple[Stamp, list[bytes], bytes] | None:
-            state = next(iter(store.streams(ids=[stream])), None)
-            with lend() as (index, model):
-                if state is None or index.version != state.version or index.unfinished:
-                    return None
-                stamp = _stamp(store, state)
-                if [index.model, model] != stamp["model"][:2]:
-                    return None
-                rows = store.row_marks(stream, model)
-                if len(rows) != index.count or self._store.lost_vectors or store.noticed(stream):
-                    return None  # something is damaged, and an index that is made anew may hold more
-                arrays = prefixed("index", index.state()) | {"marks": _mark_array(rows)}
-                if index.graph is not None:
-                    arrays |= prefixed("graph", index.graph.state())
-            return (*_format_arrays(stamp, arrays), _key(store)) if stamp["store"] else None
+    def _copy(self, stream: int, lend: Lender, store: Reading) -> tuple[Stamp, bytes] | None:
+        state = next(iter(store.streams(ids=[stream])), None)
+        with lend() as (index, model):
+            if state is None or index.version != state.version or index.unfinished:
+                return None
+            stamp = _stamp(store, state)
+            if [index.model, model] != stamp["model"][:2]:
+                return None
+            rows = store.row_marks(stream, model)
+            if len(rows) != index.count or self._store.lost_vectors or store.noticed(stream):
+                return None  # something is damaged, and an index that is made anew may hold more
+            arrays = prefixed("index", index.state()) | {"marks": _mark_array(rows)}
+            if index.graph is not None:
+                arrays |= prefixed("graph", index.graph.state())
+        return _format_arrays(stamp, arrays)
 
-        return self._store.read((), copy)
+
+def _write(stream: int, stamp: Stamp, content: bytes, store: Writing) -> bool:
+    """Put an index in the place of the one before, unless something of it was deleted meanwhile."""
+    if store.removed(stream, stamp["version"]):
+        return False
+    parts = [content[start : start + _PART_BYTES] for start in range(0, len(content), _PART_BYTES)]
+    rows = enumerate([json.dumps(stamp).encode(), *parts])
+    store.drop(KeptIndexPart, stream=stream)
+    store.save([KeptIndexPart(stream, number, data) for number, data in rows])
+    return True
 
 
 def _fits(store: Reading, stamp: Stamp, stream: StreamState) -> bool:
     known = stamp.get("version")
-    own = _stamp(store, stream)
-    is_known = isinstance(known, int) and 0 < known <= stream.version and bool(own["store"])
-    return is_known and {**stamp, "version": 0, "arrays": 0} == {**own, "version": 0, "arrays": 0}
-
-
-def _key(store: Reading) -> bytes:
-    """What the digests of files are made with; only who may read the store has it."""
-    return blake2b((store.get_value(CURSOR_KEY) or "").encode(), person=b"kept index").digest()
+    is_known = isinstance(known, int) and 0 < known <= stream.version
+    return is_known and {**stamp, "version": 0, "arrays": 0} == {**_stamp(store, stream), "version": 0, "arrays": 0}
 
 
 def _stamp(store: Reading, stream: StreamState) -> dict[str, Any]:
@@ -129,7 +131,6 @@ def _stamp(store: Reading, stream: StreamState) -> dict[str, Any]:
     number, dimensions = store.model(name) or (None, 0)
     return {
         "reader": reader_digest(),
-        "store": file_id(store.get_value(STAMP_VALUE)),
         "stream": stream.id,
         "scope": stream.scope.text,
         "version": stream.version,
@@ -150,13 +151,13 @@ def _mark_array(rows: Sequence[RowMark]) -> NDArray[np.int64]:
     return np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, _MARK_VALUES)
 
 
-def _is_of_rows(kept: NDArray[Any], version: int, rows: Sequence[RowMark], removed: Sequence[int]) -> bool:
-    """Whether the rows of an index are those of the store, but for what the store knows to have changed since."""
+def _is_of_rows(kept: NDArray[Any], version: int, rows: Sequence[RowMark]) -> bool:
+    """Whether the rows of an index are those of the store, but for what changed since."""
     marks = _mark_array(rows)
     is_older = marks[:, 1] <= version
     same, changed = marks[is_older], marks[~is_older, 0]
     is_same = np.isin(kept[:, 0], same[:, 0])
-    return np.array_equal(kept[is_same], same) and set(kept[~is_same, 0].tolist()) <= {*removed, *changed.tolist()}
+    return np.array_equal(kept[is_same], same) and set(kept[~is_same, 0].tolist()) <= set(changed.tolist())
 
 
 @cache
@@ -169,21 +170,21 @@ def reader_digest() -> str:
     return f"{digest:08x} {unicodedata.unidata_version} {Stemmer.version()} {sys.byteorder}"
 
 
-def _format_arrays(stamp: Stamp, arrays: Arrays) -> tuple[Stamp, list[bytes]]:
+def _format_arrays(stamp: Stamp, arrays: Arrays) -> tuple[Stamp, bytes]:
     """Arrays one after the other, each at a multiple of the alignment, and a stamp that says where they are."""
     places, content, place = {}, list[bytes](), 0
     for name, array in arrays.items():
         places[name] = [place, array.dtype.str, list(array.shape)]
         data = array.tobytes()
-        room = -len(data) % ALIGNMENT
+        room = -len(data) % _ALIGNMENT
         content += [data, bytes(room)]
         place += len(data) + room
-    return {**stamp, "arrays": places}, content
+    return {**stamp, "arrays": places}, b"".join(content)
 
 
-def _read_arrays(file: KeptFile) -> Arrays:
-    places: Mapping[str, Any] = file.stamp["arrays"]
-    return {name: _read_array(file.content, *place) for name, place in places.items()}
+def _read_arrays(stamp: Stamp, content: memoryview) -> Arrays:
+    places: Mapping[str, Any] = stamp["arrays"]
+    return {name: _read_array(content, *place) for name, place in places.items()}
 
 
 def _read_array(content: memoryview, start: int, dtype: str, shape: Sequence[int]) -> NDArray[Any]:

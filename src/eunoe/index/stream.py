@@ -91,7 +91,7 @@ class StreamIndex:
         """The metadata of the items that have some, by their numbers; read when a filter first asks for it."""
         self.columns = Table(
             asks=np.bool_, by_user=np.bool_, by_machine=np.bool_, in_review=np.bool_, text_digest=np.int64,
-            stream=np.int32, **dict.fromkeys(CATEGORIES, np.int32), **dict.fromkeys(TIMES, np.float64),
+            stream=np.int64, **dict.fromkeys(CATEGORIES, np.int32), **dict.fromkeys(TIMES, np.float64),
         )  # fmt: skip
         """Whether a row ends in a question mark, was said by the user of an assistant or by an assistant or tool, or
         waits for review; a digest of its text; the codes of its categories; and its times, NaN where there is none."""

@@ -84,7 +84,7 @@ class _Remote:
             method,
             path,
             **{"query": _query(verb, given)} if method == "GET" else {"body": given},
-            is_repeatable=verb.repeatable,
+            is_repeatable=verb.repeatable or method == "GET",
             is_keyed=verb.keyed,
             is_slow=verb.slow and verb.right != "read",  # a context has to be there in time
         )

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Final
 
 from eunoe.errors import StoreError
-from eunoe.model.arguments import utc_now
+from eunoe.model.arguments import ATOM_KINDS, utc_now
 from eunoe.model.atom import Bounds
 from eunoe.model.result import Hit, ModelCall, Page, Status, Usage
 from eunoe.model.scope import Scope
@@ -198,7 +198,8 @@ def read_status(store: Reading, bounds: Bounds, embedder: str, llm: str) -> Stat
 
 def _count_languages(store: Reading) -> dict[str, int]:
     """The languages of the latest memories, most first: a sample, so that it costs the same in every store."""
-    records = store.select(ItemQuery(order="newest", limit=_SAMPLE, skip_damaged=True))
+    latest = ItemQuery(kinds=ATOM_KINDS, order="latest", limit=_SAMPLE, skip_damaged=True)
+    records = store.select(latest) or store.select(ItemQuery(order="newest", limit=_SAMPLE, skip_damaged=True))
     names = Counter(name_language(record.text) or "unclear" for record in records)
     return dict(names.most_common())
 

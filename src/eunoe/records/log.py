@@ -6,7 +6,7 @@ opening messages of a batch that repeat the end of the log are a retry or a repl
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -61,14 +61,83 @@ class Comparison(NamedTuple):
         return [place for place in places if place not in self.known and place not in self.forgotten]
 
 
-def compare_with_log(store: Reading, stream: StreamState, messages: Sequence[Message]) -> Comparison:
-    """Find out what the log has already."""
+class _Spot(NamedTuple):
+    """A place in the log, or a message that may belong there."""
+
+    identity: bytes
+    content: bytes
+    id: str | None
+    """None for the gap that a forgotten message left."""
+    claimed: bool = False
+    """Whether the batch names this very message, so that no other can be meant."""
+
+
+class Found(NamedTuple):
+    """What the log has that bears on a batch of messages."""
+
+    repeated: Mapping[int, str]
+    """The places of messages that the same request stored before, and their ids."""
+    known: Known
+    forgotten: frozenset[bytes]
+    """Identities, and fingerprints of words, that have a tombstone."""
+    tails: Mapping[str, Sequence[_Spot]]
+    """The ends of the sessions of which some message is known by its place alone, oldest first."""
+
+
+def read_log(store: Reading, stream: StreamState, messages: Sequence[Message]) -> Found:
+    """Read what tells which of these messages the log has already."""
+    identities, ids = _identities(messages), repeatable_ids(len(messages))
+    stored = {record.id for record in store.select(ItemQuery(stream.id, ids=ids))} if ids else set()
+    sure = [identity for identity in identities if identity]
+    known = find_known(store, stream.id, sure, [message.id for message in messages if message.id]) if sure else {}
+    pairs = list(zip(identities, messages, strict=True))
+    if timed := [identity for identity, message in pairs if identity and not message.id]:
+        # Those that were taken back, by their words and time; those with an id are found by it.
+        query = ItemQuery(stream.id, kinds=("message",), identities=timed, archived=True)
+        known |= {record.identity: (record.id, message_content(record)) for record in store.select(query)}
+    wanted = [
+        *sure,
+        *(words_identity(message_content(message)) for each, message in pairs if _goes_by_words(each, message)),
+    ]
+    tombstones = store.tombstones(stream.id, wanted) if wanted else []
+    sizes = Counter(message.session for message in messages)
+    unsure = dict.fromkeys(message.session for identity, message in pairs if not identity)
+    return Found(
+        {place: id for place, id in enumerate(ids) if id in stored},
+        known,
+        frozenset(tombstone.identity for tombstone in tombstones),
+        {session: _log_tail(store, stream, session, sizes[session]) for session in unsure},
+    )
+
+
+def _goes_by_words(identity: bytes, message: Message) -> bool:
+    """Whether nothing but its words can tell a forgotten message, or an id that was derived from its place."""
+    return not identity or (bool(message.id) and FORMER in message.metadata)
+
+
+def compare_with_log(found: Found, messages: Sequence[Message]) -> Comparison:
+    """Decide which messages the log has already, from what was found in it."""
     comparison = Comparison(_identities(messages), {}, set(), set(), set())
-    if _match_repetition(store, stream, messages, comparison):
+    if found.repeated:  # then it stored all that were new: it is one step
+        comparison.known.update((place, found.repeated.get(place, each.id)) for place, each in enumerate(messages))
         return comparison
-    _match_identities(store, stream, messages, comparison)
-    _match_places(store, stream, messages, comparison)
-    _match_forgotten_words(store, stream, messages, comparison)
+    known = dict(found.known)
+    for place, (identity, message) in enumerate(zip(comparison.identities, messages, strict=True)):
+        if identity in known:
+            comparison.known[place], content = known[identity]
+            if content != message_content(message):
+                comparison.conflicts.add(place)
+        elif identity in found.forgotten:
+            comparison.forgotten.add(place)
+        elif identity:
+            known[identity] = (message.id, message_content(message))
+    _match_places(found.tails, messages, comparison)
+    for place in comparison.new_places():
+        identity, message = comparison.identities[place], messages[place]
+        if _goes_by_words(identity, message) and words_identity(message_content(message)) in found.forgotten:
+            comparison.forgotten.add(place)
+            if not identity:
+                comparison.gaps.add(place)
     return comparison
 
 
@@ -77,17 +146,7 @@ def new_messages(store: Reading, scope: Scope, messages: Sequence[Message]) -> S
     stream = store.stream(scope)
     if stream is None:
         return messages
-    return [messages[place] for place in compare_with_log(store, stream, messages).new_places()]
-
-
-def _match_repetition(store: Reading, stream: StreamState, messages: Sequence[Message], comparison: Comparison) -> bool:
-    """Whether the same request stored one of these before. Then it stored all that were new: it is one step."""
-    ids = repeatable_ids(len(messages))
-    found = {record.id for record in store.select(ItemQuery(stream.id, ids=ids))} if ids else set()
-    if found:
-        given = zip(ids, messages, strict=True)
-        comparison.known.update(enumerate(id if id in found else message.id for id, message in given))
-    return bool(found)
+    return [messages[place] for place in compare_with_log(read_log(store, stream, messages), messages).new_places()]
 
 
 def append_messages(
@@ -174,56 +233,19 @@ def _identities(messages: Iterable[Message]) -> list[bytes]:
     return identities
 
 
-def _match_identities(store: Reading, stream: StreamState, messages: Sequence[Message], comparison: Comparison) -> None:
-    identities = [identity for identity in comparison.identities if identity]
-    if not identities:
-        return
-    known = find_known(store, stream.id, identities, [message.id for message in messages if message.id])
-    known |= _find_retracted(store, stream, messages, comparison)
-    forgotten = {tombstone.identity for tombstone in store.tombstones(stream.id, identities)}
-    for place, (identity, message) in enumerate(zip(comparison.identities, messages, strict=True)):
-        if identity in known:
-            comparison.known[place], content = known[identity]
-            if content != message_content(message):
-                comparison.conflicts.add(place)
-        elif identity in forgotten:
-            comparison.forgotten.add(place)
-        elif identity:
-            known[identity] = (message.id, message_content(message))
-
-
-def _find_retracted(store: Reading, stream: StreamState, messages: Sequence[Message], comparison: Comparison) -> Known:
-    """Messages that were taken back, by their words and time; those with an id are found by it."""
-    pairs = zip(comparison.identities, messages, strict=True)
-    timed = [identity for identity, message in pairs if identity and not message.id]
-    query = ItemQuery(stream.id, kinds=("message",), identities=timed, archived=True)
-    return {record.identity: (record.id, message_content(record)) for record in store.select(query)} if timed else {}
-
-
-class _Spot(NamedTuple):
-    """A place in the log, or a message that may belong there."""
-
-    identity: bytes
-    content: bytes
-    id: str | None
-    """None for the gap that a forgotten message left."""
-    claimed: bool = False
-    """Whether the batch names this very message, so that no other can be meant."""
-
-
-def _match_places(store: Reading, stream: StreamState, messages: Sequence[Message], comparison: Comparison) -> None:
+def _match_places(tails: Mapping[str, Sequence[_Spot]], messages: Sequence[Message], comparison: Comparison) -> None:
     """Find, in each session, the longest opening of the batch that the log ends with."""
     sessions: dict[str, list[int]] = defaultdict(list)
     for place, message in enumerate(messages):
         sessions[message.session].append(place)
     for session, places in sessions.items():
-        if all(comparison.identities[place] for place in places):
+        if session not in tails:
             continue
         batch = [
             _Spot(comparison.identities[place], message_content(messages[place]), comparison.known.get(place))
             for place in places
         ]
-        tail = _mark_claimed(_log_tail(store, stream, session, len(batch)), batch)
+        tail = _mark_claimed(tails[session], batch)
         for place, spot in _match_opening(places, batch, tail):
             if comparison.identities[place]:
                 continue
@@ -273,23 +295,6 @@ def _is_same(spot: _Spot, given: _Spot) -> bool:
     if given.identity:
         return spot.identity == given.identity or (given.id is not None and spot.id == given.id)
     return spot.content == given.content and not spot.claimed
-
-
-def _match_forgotten_words(
-    store: Reading, stream: StreamState, messages: Sequence[Message], comparison: Comparison
-) -> None:
-    """Keep forgotten words away where nothing but the words is given, or an id that was derived from their place."""
-    known_by_words = {
-        place: words_identity(message_content(messages[place]))
-        for place in comparison.new_places()
-        if not comparison.identities[place] or (messages[place].id and FORMER in messages[place].metadata)
-    }
-    if not known_by_words:
-        return
-    tombstones = {tombstone.identity for tombstone in store.tombstones(stream.id, list(known_by_words.values()))}
-    forgotten = {place for place, identity in known_by_words.items() if identity in tombstones}
-    comparison.gaps.update(place for place in forgotten if not comparison.identities[place])
-    comparison.forgotten.update(forgotten)
 
 
 FORGOTTEN_USER = "(forgotten)"

@@ -18,7 +18,7 @@ from eunoe.records.atoms import find_record
 from eunoe.records.streams import check_undamaged, damage_notes, stream_notes
 from eunoe.records.versions import all_versions, has_gaps
 from eunoe.store.contract import ItemQuery, Reading, Store, streams_of
-from eunoe.store.schema import StreamState
+from eunoe.store.schema import CURSOR_KEY, StreamState
 
 
 def find_item(store: Store, scope: Scope, id: str) -> Item:
@@ -94,8 +94,6 @@ def find_history(store: Store, scope: Scope, id: str) -> list[Atom]:
     return store.read([scope], find)
 
 
-CURSOR_KEY: Final = "cursor_key"
-"""The value of the store that holds the secret, random and the same for all its processes."""
 _ROUNDS: Final = 4
 _HALF_BYTES: Final = 4
 _DIGITS: Final = 16

@@ -235,54 +235,43 @@ class _Routes:
 
 def _login_page(request: AuthorizationRequest, sealed: str, error: str = "") -> HTMLResponse:
     shown = f'<p class="error" role="alert">{escape(error)}</p>\n' if error else ""
-    content = _LOGIN.format(client=_client(request), place=_place(request), request=escape(sealed), error=shown)
+    content = _LOGIN.format(**_names(request), request=escape(sealed), error=shown)
     return _page("Connect an application", content, request.redirect_uri, 401 if error else 200)
 
 
 def _consent_page(request: AuthorizationRequest, sealed: str, key: Key, rights: Iterable[Right]) -> HTMLResponse:
+    box = '<label><input type="checkbox" name="right" value="{}" checked> {}</label>'
     content = _CONSENT.format(
-        client=_client(request),
+        **_names(request),
         key=escape(key.name),
-        place=_place(request),
         tenant=escape(key.tenant) or "all of the store",
         scopes=escape(", ".join(map(str, key.scopes))) or "all",
         resource=escape(request.resource),
         request=escape(sealed),
-        rights="\n".join(map(_right, rights)),
+        rights="\n".join(box.format(right, _RIGHT_WORDS[right]) for right in rights),
     )
     return _page("Allow access?", content, request.redirect_uri)
 
 
-def _error_page(detail: str, status: int = 400) -> HTMLResponse:
+def _names(request: AuthorizationRequest) -> dict[str, str]:
+    """Who asks, and where the answer goes."""
+    parts = urlsplit(request.redirect_uri)
+    place = parts.netloc if parts.scheme == "https" else f"{parts.scheme}://{parts.netloc}"
+    return {"client": f"<b>{escape(request.client_name)}</b>", "place": escape(place)}
+
+
+def _error_page(detail: str) -> HTMLResponse:
     """For where nobody may be sent on: the client is unknown, or the address is not its own."""
-    return _page("This does not work", f'<p class="error" role="alert">{escape(detail)}</p>', "", status)
+    return _page("This does not work", f'<p class="error" role="alert">{escape(detail)}</p>', "", 400)
 
 
 def _page(title: str, content: str, redirect_uri: str, status: int = 200) -> HTMLResponse:
-    place = _form_target(redirect_uri)
-    policy = f"default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'{place}; frame-ancestors 'none'"
+    parts, target = urlsplit(redirect_uri), ""
+    if parts.scheme:  # where the form leads in the end: browsers check redirects against the policy too
+        target = f" {parts.scheme}:" + (f"//{parts.netloc}" if parts.scheme in ("http", "https") else "")
+    policy = (
+        f"default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'{target}; frame-ancestors 'none'"
+    )
     # Browsers say where a form comes from only if they may send a referrer there.
     headers = {"Content-Security-Policy": policy, "Referrer-Policy": "same-origin"}
     return HTMLResponse(_PAGE.format(title=escape(title), content=content), status, headers)
-
-
-def _form_target(redirect_uri: str) -> str:
-    """Where the form leads in the end: browsers check redirects against the policy too."""
-    parts = urlsplit(redirect_uri)
-    if parts.scheme in ("http", "https"):
-        return f" {parts.scheme}://{parts.netloc}"
-    return f" {parts.scheme}:" if parts.scheme else ""
-
-
-def _client(request: AuthorizationRequest) -> str:
-    return f"<b>{escape(request.client_name)}</b>"
-
-
-def _place(request: AuthorizationRequest) -> str:
-    parts = urlsplit(request.redirect_uri)
-    return escape(parts.netloc if parts.scheme == "https" else f"{parts.scheme}://{parts.netloc}")
-
-
-def _right(right: Right) -> str:
-    box = f'<input type="checkbox" name="right" value="{right}" checked>'
-    return f"<label>{box} {_RIGHT_WORDS[right]}</label>"

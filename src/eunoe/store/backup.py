@@ -20,8 +20,6 @@ from eunoe.files import NEW_FILE_MODE, replacing
 from eunoe.model.result import BackupReport
 from eunoe.store import sqlite_bytes
 from eunoe.store.contract import CopyProgress
-from eunoe.store.kept_files import KeptFiles
-from eunoe.store.migrations import MIGRATIONS
 from eunoe.store.output_file import COMPANION_ENDS, check_no_companion, is_database
 from eunoe.store.sqlite_bytes import lock_alone
 from eunoe.store.sqlite_files import (
@@ -84,7 +82,6 @@ def restore_store(
         kept = _keep_aside(target) if keep and file_size(target) else None
         for end in ("-wal", "-shm"):  # from here on nothing of the old store is needed
             target.with_name(target.name + end).unlink(missing_ok=True)
-        KeptFiles(target).remove()
     return content.report(target, kept)
 
 
@@ -112,7 +109,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     uri = f"{path.as_uri()}?{'mode=ro' if is_in_use else 'immutable=1'}"
     with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
         connection.execute("BEGIN")
-        check_schema(path, connection, len(MIGRATIONS))
+        check_schema(path, connection)
         yield connection
 
 

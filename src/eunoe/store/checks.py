@@ -1,7 +1,7 @@
 """Damage: noticed where rows are read, and looked for in what belongs to a stream or to the whole store.
 
-A row has a checksum. A stream counts the rows that belong to it and adds up their checksums, and so does the table
-`digests` for the other tables: that is how rows are missed which a damaged page hides.
+A row has a checksum. A stream counts the rows that belong to it and adds up their checksums, a place counts its
+streams, and `counters` the rows of the store's own tables: that is how rows are missed which a damaged page hides.
 """
 
 import logging
@@ -13,10 +13,10 @@ from typing import Any, Final
 from eunoe.errors import DamagedStoreError
 from eunoe.model.atom import Record
 from eunoe.model.result import CheckReport, Damage
-from eunoe.store.codec import CHECKSUM, Table, find_damaged
+from eunoe.store.codec import Index, Table, find_damaged
 from eunoe.store.contract import ItemQuery, RowMark
-from eunoe.store.schema import ALL_TABLES, ITEMS, STREAM_TABLES, STREAMS
-from eunoe.store.statements import Condition, Statements
+from eunoe.store.schema import ALL_TABLES, CHANGES, COUNTED_TABLES, ITEMS, STREAM_BITS, STREAM_TABLES, STREAMS
+from eunoe.store.statements import Condition, Statements, of_records, of_stream
 
 Progress = Callable[[int], None]
 Row = tuple[Any, ...]
@@ -31,20 +31,9 @@ _ROW: Final = "the row is not as it was written"
 _ADVICE: Final = "restore a backup, or run `eunoe check` to see all that is lost"
 _ROW_MARKS: Final = (
     "SELECT i.seq, i.version, i.checksum, coalesce(v.checksum, -1), coalesce(p.checksum, -1) FROM items i "
-    "LEFT JOIN vectors v ON v.model = ? AND v.seq = i.seq LEFT JOIN passage_graphs p ON p.seq = i.seq"
+    "LEFT JOIN vectors v ON v.model = ? AND v.place = i.place AND v.seq = i.seq "
+    "LEFT JOIN passage_graphs p ON p.place = i.place AND p.seq = i.seq"
 )
-_INDEXES: Final = {
-    "items_id": ("id", "1 = 1"),
-    "items_identity": ("identity", "retired IS NULL"),
-    "items_log": ("session, position", "position IS NOT NULL"),
-    "items_atoms": ("kind", "kind != 'message'"),
-    "items_topic": ("topic", "topic IS NOT NULL"),
-    "items_superseded_by": ("superseded_by", "superseded_by <> ''"),
-    "items_archived": ("seq", "retired IS NOT NULL AND superseded_by = ''"),
-    "items_in_review": ("in_review", "in_review = 1"),
-    "items_stream_recorded": ("recorded, kind, in_review", "kind != 'message'"),
-}
-"""Indexes by which records of a stream are found: what they hold beside the record's number, and of which records."""
 _log = logging.getLogger("eunoe")
 
 
@@ -69,15 +58,17 @@ class Verification(Statements):
         sums: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
         read = 0
         for table in ALL_TABLES:
+            if table is CHANGES:  # a version that nobody finds any more is read anew
+                continue
             with self._damage_of(table.name, found):
                 for rows in self._pages(table):
                     read += len(rows)
                     found += [self._damage(table, row) for row in find_damaged(rows)]
-                    if "stream" in table.values:
+                    if table in STREAM_TABLES:
                         _add_up(sums, rows, table.values.index("stream"))
                     if progress:
                         progress(read)
-            if "stream" not in table.values:
+            if table in (STREAMS, *COUNTED_TABLES):
                 with self._damage_of(table.name, found):
                     found += self._total_damage(table.name)
         with self._damage_of(STREAMS.name, found):
@@ -131,7 +122,7 @@ class Verification(Statements):
 
     def row_marks(self, stream: int, model: int | None) -> list[RowMark]:
         try:
-            rows: Sequence[RowMark] = self._find(_ROW_MARKS, [("i.stream = ?", (stream,))], before=(model,))
+            rows: Sequence[RowMark] = self._find(_ROW_MARKS, [of_stream(stream, "i.")], before=(model,))
         except Exception as error:
             if not self.store.tells_damage(error):
                 raise
@@ -142,7 +133,8 @@ class Verification(Statements):
     def _rows_of(self, stream: int, table: Table[Any], columns: str) -> Sequence[Row] | None:
         """What a table holds of a stream; None, which is noted, if its pages cannot be read."""
         try:
-            return self._find(f"SELECT {columns} FROM {table.name}", [("stream = ?", (stream,))])
+            hint = self._index_hint.format("items_stream") if table is ITEMS else ""  # else an index may tell values
+            return self._find(f"SELECT {columns} FROM {table.name}{hint}", [of_stream(stream)])
         except Exception as error:
             if not self.store.tells_damage(error):
                 raise
@@ -151,7 +143,8 @@ class Verification(Statements):
 
     def _expected(self, stream: int) -> Row:
         """How many rows a stream has counted, and what their checksums add up to."""
-        row: Row = self.connection.execute("SELECT rows, digest FROM streams WHERE id = ?", (stream,)).fetchone()
+        sql = "SELECT rows, digest FROM streams WHERE place = ? AND id = ?"
+        row: Row = self.connection.execute(sql, (stream >> STREAM_BITS, stream)).fetchone()
         return row or (0, 0)
 
     def _compare(self, stream: int, count: int, total: int) -> None:
@@ -173,18 +166,19 @@ class Verification(Statements):
             count, total = count + len(rows), total + sum(row[-1] for row in rows if isinstance(row[-1], int))
         self._compare(stream, count, total)
         seqs = set(map(ITEMS.key_of, items))
-        for index, (columns, condition) in _INDEXES.items() if is_readable else ():
-            if not self._agrees(stream, index, columns, condition, seqs):
-                damage = Damage(f"index {index}", "", self._scope_of(stream), "it does not agree with its table")
+        for index in ITEMS.indexes if is_readable else ():
+            if index.columns.startswith("place, stream, ") and not self._agrees(stream, index, seqs):
+                damage = Damage(f"index {index.name}", "", self._scope_of(stream), "it does not agree with its table")
                 self._notice(damage, stream, skip=True)
 
-    def _agrees(self, stream: int, index: str, columns: str, condition: str, seqs: set[tuple[Any, ...]]) -> bool:
+    def _agrees(self, stream: int, index: Index, seqs: set[tuple[Any, ...]]) -> bool:
         """Whether an index holds the same of a stream's records as their rows do."""
-        sql = f"SELECT {columns}, seq FROM items{{}} WHERE stream = ? AND {condition}"
-        find = self.connection.execute
+        sql, conditions = f"SELECT {index.columns}, seq FROM items{{}}", [of_stream(stream)]
+        if index.where:
+            conditions.append((index.where, ()))
         try:
-            held = set(find(sql.format(self._index_hint.format(index)), (stream,)).fetchall())
-            rows = set(find(sql.format(self._index_hint.format("items_stream")), (stream,)).fetchall())
+            held = set(self._find(sql.format(self._index_hint.format(index.name)), conditions))
+            rows = set(self._find(sql.format(self._index_hint.format("items_stream")), conditions))
         except Exception as error:
             if not self.store.tells_damage(error):
                 raise
@@ -201,7 +195,7 @@ class Verification(Statements):
         while parts:
             part = parts.pop()
             try:
-                rows += self._find(select, [*conditions, ("i.seq IN ({})", part)], before=before)
+                rows += self._find(select, [*conditions, of_records(part, "i.")], before=before)
             except Exception as error:
                 if not self.store.tells_damage(error):
                     raise
@@ -215,7 +209,7 @@ class Verification(Statements):
         """The numbers of a stream's records, by its index or, if that cannot be read, by the table."""
         hint = self._index_hint.format("items_stream")
         try:
-            rows = self._find(f"SELECT seq FROM items{hint}", [("stream = ?", (stream,))])
+            rows = self._find(f"SELECT seq FROM items{hint}", [of_stream(stream)])
         except Exception as error:
             if not self.store.tells_damage(error):
                 raise
@@ -224,12 +218,12 @@ class Verification(Statements):
 
     def _pages(self, table: Table[Any]) -> Iterator[Sequence[Row]]:
         """All rows of a table in the order of their keys, some at a time."""
-        key, marks = ", ".join(table.key), ", ".join("?" * len(table.key))
+        key, marks = ", ".join(table.primary_key), ", ".join("?" * len(table.primary_key))
         select = f"SELECT {', '.join(table.columns)} FROM {table.name}"
         conditions: list[Condition] = []
         while rows := self._find(select, conditions, key, _PAGE_ROWS):
             yield rows
-            conditions = [(f"({key}) > ({marks})", table.key_of(rows[-1]))]
+            conditions = [(f"({key}) > ({marks})", table.primary_key_of(rows[-1]))]
 
     @contextmanager
     def _damage_of(self, table: str, found: list[Damage]) -> Iterator[None]:
@@ -243,10 +237,12 @@ class Verification(Statements):
 
     def _total_damage(self, table: str) -> Iterator[Damage]:
         execute = self.connection.execute
-        expected = execute("SELECT rows, digest FROM digests WHERE name = ?", (table,)).fetchone()
-        value = "id" if table == STREAMS.name else CHECKSUM
-        found = execute(f"SELECT count(*), coalesce(sum({value}), 0) FROM {table}").fetchone()
-        yield from self._sum_damage(table, "", expected or (0, 0), found)
+        if table == STREAMS.name:
+            expected = execute("SELECT coalesce(sum(streams), 0) FROM places").fetchone()
+        else:
+            expected = execute("SELECT rows FROM counters WHERE name = ?", (table,)).fetchone() or (0,)
+        found = execute(f"SELECT count(*) FROM {table}").fetchone()
+        yield from self._sum_damage(table, "", expected, found)
 
     def _sum_damage(self, table: str, scope: str, expected: Row, found: Row) -> Iterator[Damage]:
         if tuple(expected) != tuple(found):
@@ -258,7 +254,7 @@ class Verification(Statements):
         sql = (
             "SELECT count(*) FROM items i JOIN meta n ON n.name = 'model' JOIN models m ON m.name = n.value "
             "WHERE i.pending = 0 AND NOT EXISTS "
-            "(SELECT 1 FROM vectors v WHERE v.model IN (SELECT id FROM models) AND v.seq = i.seq)"
+            "(SELECT 1 FROM vectors v WHERE v.place = i.place AND v.seq = i.seq AND v.model IN (SELECT id FROM models))"
         )
         found: list[Damage] = []
         with self._damage_of("vectors", found):
@@ -279,9 +275,9 @@ class Verification(Statements):
         hint = self._index_hint.format("items_id")
         key = f"seq {_key_text(seq)}"
         try:
-            sql = f"SELECT stream, id FROM items{hint} WHERE stream = ? AND seq = ?"
-            if found := self.connection.execute(sql, (stream, seq)).fetchone():
-                key = f"id {_key_text(found[1])}"
+            found = self._find(f"SELECT id FROM items{hint}", [of_stream(stream or 0), ("seq = ?", (seq,))])
+            if found:
+                key = f"id {_key_text(found[0][0])}"
         except Exception as error:
             if not self.store.tells_damage(error):
                 raise
@@ -289,7 +285,8 @@ class Verification(Statements):
 
     def _scope_of(self, stream: Any) -> str:
         try:
-            row = self.connection.execute("SELECT scope FROM streams WHERE id = ?", (stream,)).fetchone()
+            sql = "SELECT scope FROM streams WHERE place = ? AND id = ?"
+            row = self.connection.execute(sql, (int(stream) >> STREAM_BITS, stream)).fetchone()
         except Exception as error:
             if not self.store.tells_damage(error):
                 raise

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from json.encoder import encode_basestring
-from typing import Annotated, Any, Final, Generic, TypeVar, get_type_hints
+from typing import Annotated, Any, Final, Generic, NamedTuple, TypeVar, get_type_hints
 from zlib import crc32
 
 from eunoe.model.arguments import Kind
@@ -82,6 +82,15 @@ _NAMES: Final[Mapping[str, Any]] = {
 """What the conversions refer to; no field begins with an underscore."""
 
 
+class Index(NamedTuple):
+    """An index of a table: its columns, and of which rows it is, both in SQL."""
+
+    name: str
+    columns: str
+    where: str = ""
+    unique: bool = False
+
+
 class Table(Generic[T]):
     """Where records of one type are kept, which columns tell them apart, and how they are written and read.
 
@@ -89,12 +98,33 @@ class Table(Generic[T]):
     the order of their names, then its checksum.
     """
 
-    def __init__(self, name: str, record: type[T], key: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        name: str,
+        record: type[T],
+        key: tuple[str, ...],
+        *,
+        place: tuple[str, int] | None = None,
+        indexes: Sequence[Index] = (),
+        with_rowid: bool = True,
+        is_derived: bool = False,
+    ) -> None:
+        """`place` is the number of a stream or record that begins with the place, and how many bits come after it.
+        What `is_derived` can be made anew: its rows are not counted, and a damaged one is left out."""
         self.name = name
         self.record = record
         self.key = key
+        self.primary_key = ("place", *key) if place else key
+        self.place = place
+        self.indexes = indexes
+        self.with_rowid = with_rowid
+        self.is_derived = is_derived
+        self.hints: dict[str, Any] = {}
+        """The type of each column's values."""
         self._names = dict(_NAMES)
-        fields, stored, made = _expressions(record, self._names)
+        fields, stored, made = _expressions(record, self._names, self.hints)
+        if place:
+            stored["place"], self.hints["place"] = f"{place[0]} >> {place[1]}", int
         self._stored = dict(sorted(stored.items()))
         self.values = tuple(self._stored)
         self.columns = (*self.values, CHECKSUM)
@@ -117,7 +147,25 @@ class Table(Generic[T]):
 
     def key_of(self, row: Sequence[Any]) -> tuple[Any, ...]:
         """The values that tell a row apart."""
-        return tuple(row[self.values.index(name)] for name in self.key)
+        return tuple([row[place] for place in self._key_places])
+
+    def primary_key_of(self, row: Sequence[Any]) -> tuple[Any, ...]:
+        """The same, after the place where it has one."""
+        return (row[self._place], *self.key_of(row)) if self.place else self.key_of(row)
+
+    @cached_property
+    def _key_places(self) -> Sequence[int]:
+        return tuple(map(self.values.index, self.key))
+
+    @cached_property
+    def _place(self) -> int:
+        return self.values.index("place")
+
+    @cached_property
+    def defaults(self) -> Mapping[str, Any]:
+        """The values of columns that a record leaves at their default, as a database holds them."""
+        known = {name: value for name, value in self.record._field_defaults.items() if name in self._stored}  # type: ignore[attr-defined]
+        return {name: self.encode_column[name]([value])[0] for name, value in known.items()}
 
 
 def find_damaged(rows: Iterable[tuple[Any, ...]], place: int = -1) -> list[tuple[Any, ...]]:
@@ -125,7 +173,7 @@ def find_damaged(rows: Iterable[tuple[Any, ...]], place: int = -1) -> list[tuple
     return [row for row in rows if row_checksum(row[:place]) != row[place]]
 
 
-def _expressions(record: Any, names: dict[str, Any]) -> tuple[str, dict[str, str], str]:
+def _expressions(record: Any, names: dict[str, Any], hints: dict[str, Any]) -> tuple[str, dict[str, str], str]:
     """The fields that a record is unpacked into, the stored value of each column, and the record made of columns."""
     names[record.__name__] = record
     fields: list[str] = []
@@ -133,10 +181,11 @@ def _expressions(record: Any, names: dict[str, Any]) -> tuple[str, dict[str, str
     values: list[str] = []
     for name, hint in get_type_hints(record, include_extras=True).items():
         if hasattr(hint, "_fields"):
-            field, columns, value = _expressions(hint, names)
+            field, columns, value = _expressions(hint, names, hints)
         else:
             to_stored, value = (conversion.replace("$", name) for conversion in _CONVERSIONS[hint])
             field, columns = name, {name: to_stored}
+            hints[name] = hint
         fields.append(field)
         stored |= columns
         values.append(value)

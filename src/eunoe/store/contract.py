@@ -16,7 +16,6 @@ from eunoe.model.atom import Record
 from eunoe.model.result import BackupReport, CheckReport, Damage
 from eunoe.model.scope import Scope
 from eunoe.store.codec import T
-from eunoe.store.kept_files import KeptFiles
 from eunoe.store.schema import AccessCount, CallRecord, SessionState, StreamState, Tombstone, UsageRecord
 
 
@@ -380,8 +379,8 @@ class Store(ABC):
     """Numbers of records whose vector was found damaged or missing, until somebody has them made anew. A record that
     another model has embedded is not among them: it is on its way from one model to another."""
 
-    kept_files: KeptFiles | None = None
-    """Where what is derived from it is kept for the next process; None where nothing may be kept."""
+    keeps_indexes: bool = False
+    """Whether what is derived from it is worth keeping for the next process."""
 
     @abstractmethod
     def read(self, scopes: Sequence[Scope], step: Callable[[Reading], R]) -> R:

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
@@ -21,9 +22,7 @@ from eunoe.model.scope import Scope
 from eunoe.store import sqlite_bytes
 from eunoe.store.backup import write_backup
 from eunoe.store.contract import CopyProgress, R, Reading, Writing
-from eunoe.store.kept_files import KeptFiles
-from eunoe.store.migrations import APPLICATION_ID, HAS_TENANT, HAS_USER, MIGRATIONS, TENANT_PAIR, TENANT_PART, USER_PART
-from eunoe.store.new_schema import apply_migrations
+from eunoe.store.schema import APPLICATION_ID, CURSOR_KEY, SCHEMA, SQLITE, KeptIndexPart, ddl
 from eunoe.store.sql import SqlReading, SqlWriting
 from eunoe.store.sqlite_files import (
     BACKUP_VALUE,
@@ -44,7 +43,7 @@ from eunoe.store.sqlite_files import (
     store_error,
     tells_damage,
 )
-from eunoe.store.statements import ENDED, Connection, Dialect, NoConnection, SqlStore
+from eunoe.store.statements import ENDED, Connection, NoConnection, SqlStore
 
 
 class ConnectionCloser:
@@ -78,23 +77,15 @@ _MARK_TRIES: Final = 5
 class SqliteStore(SqlStore):
     """A store in one file. Each thread has a connection of its own; writers queue, readers never wait."""
 
-    dialect = Dialect(
-        index_hint=" INDEXED BY {}",
-        has_part="instr(i.metadata, ?) > 0",
-        has_tenant=HAS_TENANT,
-        tenant_part=TENANT_PART,
-        tenant_pair=TENANT_PAIR,
-        has_user=HAS_USER,
-        user_part=USER_PART,
-    )
+    dialect = SQLITE
+    keeps_indexes = True
 
     def __init__(self, path: str | os.PathLike[str], *, durable: bool = True, timeout: float = TIMEOUT_SECONDS) -> None:
         super().__init__()
         # SQLite puts the log beside the file itself, not beside a link to it.
         self.path = Path(os.path.realpath(path))
         self.target = str(path)
-        self.kept_files = KeptFiles(self.path)
-        self.schema = len(MIGRATIONS)
+        self.schema = SCHEMA
         self._durable = durable
         self._timeout = timeout
         self._writer = threading.RLock()
@@ -144,6 +135,7 @@ class SqliteStore(SqlStore):
                     writing.set_value(STAMP_VALUE, renewed(writing.get_value(STAMP_VALUE)))
                     if self._mark_tries and writing.get_value(BACKUP_VALUE):
                         writing.set_value(BACKUP_VALUE, "")  # from here on it is a store of its own
+                writing.finish()
                 writing.connection.execute("COMMIT")
             finally:
                 self._end()
@@ -158,7 +150,7 @@ class SqliteStore(SqlStore):
         self._retry(connection, sql, timeout)
         version = self._retry(connection, "PRAGMA user_version", timeout).fetchone()[0]
         self._look_at_files()
-        check_version(self.target, version, len(MIGRATIONS))
+        check_version(self.target, version)
         self._local.step = step = kind(self, connection)
         return step
 
@@ -235,8 +227,7 @@ class SqliteStore(SqlStore):
         traces: dict[str | bytes, list[str]] = {}
 
         def search_tables(_: Reading) -> int:
-            kept = self.kept_files.find(texts) if self.kept_files else ()
-            for text, place in (*self._table_traces(texts), *kept):
+            for text, place in self._table_traces(texts):
                 traces.setdefault(text, []).append(place)
             return self._page_size()
 
@@ -310,28 +301,31 @@ class SqliteStore(SqlStore):
 
     def _open_file(self) -> None:
         """Make the file if there is none, for its owner alone, and note which file it is."""
-        check_is_store(self.path, len(MIGRATIONS))
+        check_is_store(self.path)
         with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, NEW_FILE_MODE))
-            KeptFiles(self.path).remove()  # those of a store that was here before
         self._files = OpenFiles(self.path, sqlite_bytes.hold(self.path))
         # One that no thread uses: with the last one SQLite removes the log, while another thread may be opening it.
         self._connections.append(self._connect())
 
     def _migrate(self) -> None:
-        if self.read((), lambda _: self._version()) < len(MIGRATIONS):
-            self.write((), lambda _: self._make_schema())
+        if self.read((), lambda _: self._version()) < SCHEMA:
+            self.write((), self._migrate_in_step)
 
     def _version(self) -> int:
         version: int = self._connection().execute("PRAGMA user_version").fetchone()[0]
         return version
 
-    def _make_schema(self) -> None:
+    def _migrate_in_step(self, store: Writing) -> None:
         connection = self._connection()
-        check_schema(self.path, connection, len(MIGRATIONS))
-        apply_migrations(connection, MIGRATIONS, self._version())  # another process may have been quicker
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        check_schema(self.path, connection)
+        if self._version():  # another process was quicker
+            return
+        for statement in ddl(SQLITE):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {SCHEMA}")
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        store.set_value(CURSOR_KEY, token_hex(16))
 
     def _connection(self) -> sqlite3.Connection:
         self._check_usable()
@@ -459,6 +453,7 @@ def mark_copy(path: Path, *, is_backup: bool) -> None:
     def mark(writing: Writing) -> None:
         writing.set_value(STAMP_VALUE, FileStamp.first().text)
         writing.set_value(BACKUP_VALUE, utc_now().isoformat(timespec="seconds") if is_backup else "")
+        writing.drop(KeptIndexPart)  # made anew where it is wanted
 
     store = SqliteStore(path, durable=False)
     try:

@@ -33,7 +33,7 @@ from eunoe.errors import (
     StoreFullError,
 )
 from eunoe.store import sqlite_bytes
-from eunoe.store.migrations import APPLICATION_ID
+from eunoe.store.schema import APPLICATION_ID, SCHEMA
 from eunoe.store.sqlite_bytes import FileKey, file_key, file_stat, is_held, read_start
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ def store_error(error: sqlite3.Error, target: str) -> StoreError:
             return StoreError(f"{target}: {error}")
 
 
+_OLDER_APPLICATION_ID: Final = 0x45554E4F
+"""Marked stores before there were places."""
 STAMP_VALUE: Final = "file_stamp"
 """The name of the value that holds it."""
 BACKUP_VALUE: Final = "backup"
@@ -325,7 +327,7 @@ def _read(path: Path) -> bytes:
 _LOCK_SECONDS: Final = 5
 
 
-def check_is_store(path: Path, known: int) -> None:
+def check_is_store(path: Path) -> None:
     """Refuse what is not ours, or of a newer schema than is known here."""
     if path.is_dir():
         raise NotAStoreError(f"{path} is a folder: name a file in it, such as {path / 'memory.db'}")
@@ -341,21 +343,21 @@ def check_is_store(path: Path, known: int) -> None:
         _check_writable(path.parent if not path.exists() else path)
         return
     # First as if nobody used it, which leaves nothing beside a file that is none of our business.
-    _check_header(path, "immutable=1", known)
+    _check_header(path, "immutable=1")
     if log_size:
         check_log(path)
         if not is_held(file_key(os.stat(path))):
             check_replayable(log_path(path))
-        _check_header(path, "mode=ro", known)
+        _check_header(path, "mode=ro")
     _check_writable(path)
     _check_writable(path.parent)
 
 
-def _check_header(path: Path, mode: str, known: int) -> None:
+def _check_header(path: Path, mode: str) -> None:
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=_LOCK_SECONDS)
     try:
         connection.execute("BEGIN")  # one snapshot: another process may be making the file right now
-        check_schema(path, connection, known)
+        check_schema(path, connection)
     except sqlite3.DatabaseError as error:
         # Seen while another process moves pages about, a sound file may look damaged: the real opening will tell.
         if error_code(error) == sqlite3.SQLITE_NOTADB:
@@ -364,20 +366,25 @@ def _check_header(path: Path, mode: str, known: int) -> None:
         connection.close()
 
 
-def check_schema(path: Path, connection: sqlite3.Connection, known: int) -> None:
+def check_schema(path: Path, connection: sqlite3.Connection) -> None:
     """Refuse a database that is another program's, or whose schema is newer than is known here."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application == _OLDER_APPLICATION_ID:
+        raise NotAStoreError(
+            f"{path} was written by an older Eunoe, which this one cannot read; it was left as it is: "
+            "`eunoe export` it with that version, and `eunoe import` the export here"
+        )
     is_new = not application and not version and not connection.execute("SELECT 1 FROM sqlite_schema").fetchone()
     if application != APPLICATION_ID and not is_new:
         raise NotAStoreError(f"{path} is another program's SQLite database; it was left as it is")
-    check_version(path, version, known)
+    check_version(path, version)
 
 
-def check_version(path: object, version: int, known: int) -> None:
-    if version > known:
+def check_version(path: object, version: int) -> None:
+    if version > SCHEMA:
         raise NewerStoreError(
-            f"{path} was written by a newer Eunoe (schema {version}, this one knows {known}): "
+            f"{path} was written by a newer Eunoe (schema {version}, this one knows {SCHEMA}): "
             "upgrade with pip install -U eunoe"
         )
 

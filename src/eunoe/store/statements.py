@@ -1,9 +1,9 @@
-"""The statements of a block: how a store runs them, and what they find."""
+"""What a step reads with: the conditions of statements, and what a store on a SQL database has."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import groupby, product
 from secrets import token_hex
 from typing import Any, ClassVar, Final, NoReturn, Protocol
 
@@ -11,27 +11,25 @@ from eunoe.errors import StoreError
 from eunoe.model.arguments import to_micros
 from eunoe.model.result import Damage
 from eunoe.model.scope import Scope
+from eunoe.store.codec import Table
 from eunoe.store.contract import ItemQuery, Reading, Store
-from eunoe.store.schema import StreamState
+from eunoe.store.schema import SEQ_BITS, STREAM_BITS, Dialect, StreamState
 
 MAX_PARAMETERS: Final = 500
 """Values in one list of a statement; databases limit them, SQLite before 3.32 to 999 in all."""
 
-Condition = tuple[str, Sequence[Any]]
-"""A condition in SQL and its values: one for its `?`, or any number for its `{}`."""
+_NO_LIMIT: Final = 2**63 - 1
+Condition = tuple[str, Sequence[Any]] | tuple[str, Sequence[Any], int]
+"""A condition in SQL and its values: one for each `?`, or any number for its `{}`. A third value says how many bits of
+these numbers come after their place, which the `?` before them is for."""
 
 _CONDITIONS: Final = {
-    "stream": "i.stream = ?",
-    "streams": "i.stream IN ({})",
     "kinds": "i.kind IN ({})",
     "labels": "i.label IN ({})",
     "ids": "i.id IN ({})",
     "identities": "i.identity IN ({})",
     "superseded_by": "i.superseded_by <> '' AND i.superseded_by IN ({})",
     "topics": "i.topic IN ({})",
-    "seqs": "i.seq IN ({})",
-    "after": "i.seq > ?",
-    "until": "i.seq <= ?",
     "session": "i.position IS NOT NULL AND i.session = ?",
     "open": "i.retired IS NULL",
     "archived": "i.retired IS NOT NULL AND i.superseded_by = ''",
@@ -40,43 +38,71 @@ _CONDITIONS: Final = {
     "supported": "i.supports <> ''",
     "described": "i.metadata <> ''",
     "pending": "i.pending = 1",
-    "unabsorbed": "NOT EXISTS (SELECT 1 FROM absorptions a WHERE a.stream = i.stream AND a.id = i.id)",
-    "without_graph": "NOT EXISTS (SELECT 1 FROM passage_graphs g WHERE g.seq = i.seq)",
-    "without_vector": "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.model = ? AND v.seq = i.seq)",
+    "unabsorbed": (
+        "NOT EXISTS (SELECT 1 FROM absorptions a WHERE a.place = i.place AND a.stream = i.stream AND a.id = i.id)"
+    ),
+    "without_graph": "NOT EXISTS (SELECT 1 FROM passage_graphs g WHERE g.place = i.place AND g.seq = i.seq)",
+    "without_vector": "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.model = ? AND v.place = i.place AND v.seq = i.seq)",
 }
 """What stands for the fields of an `ItemQuery`."""
-HAS_PART: Final = "replace(i.metadata, ?, '') <> i.metadata"
-"""Unlike LIKE, this heeds case in every database."""
 _LAST_TOPIC: Final = b"\xff" * 64
 """No topic that begins with the same bytes goes on with higher ones."""
 
 
 def where_clauses(conditions: Sequence[Condition]) -> list[tuple[str, list[Any]]]:
-    """Join conditions for statements that together find each record once. A list that is too long for one statement
-    makes several, an empty one none."""
-    if all("{}" not in sql or 0 < len(values) <= MAX_PARAMETERS for sql, values in conditions):
-        lists = [list(dict.fromkeys(values)) if "{}" in sql else values for sql, values in conditions]
-        return [_joined(conditions, lists)]
-    choices: list[list[Sequence[Any]]] = []
-    for sql, values in conditions:
-        if "{}" in sql:
-            unique = list(dict.fromkeys(values))
-            starts = range(0, len(unique), MAX_PARAMETERS)
-            choices.append([unique[start : start + MAX_PARAMETERS] for start in starts])
-        else:
-            choices.append([values])
-    return [_joined(conditions, parts) for parts in product(*choices)]
+    """Join conditions for statements that together find each record once. A list that is too long for one statement, or
+    of more than one place, makes several, an empty one none."""
+    choices = [_alternatives(*condition) for condition in conditions]
+    return [
+        (" AND ".join(sql for sql, _ in parts) or "1 = 1", [value for _, values in parts for value in values])
+        for parts in product(*choices)
+    ]
 
 
-def _joined(conditions: Sequence[Condition], parts: Sequence[Sequence[Any]]) -> tuple[str, list[Any]]:
-    pairs = zip(conditions, parts, strict=True)
-    texts = [sql.format(", ".join("?" * len(part))) if "{}" in sql else sql for (sql, _), part in pairs]
-    return " AND ".join(texts) or "1 = 1", [value for part in parts for value in part]
+def _alternatives(sql: str, values: Sequence[Any], shift: int | None = None) -> list[tuple[str, Sequence[Any]]]:
+    if "{}" not in sql:
+        return [(sql, values)]
+    unique = list(dict.fromkeys(values))
+    groups: list[tuple[Sequence[int], list[Any]]] = [((), unique)]
+    if shift is not None:
+        groups = [
+            ((place,), list(group)) for place, group in groupby(sorted(unique), key=lambda number: number >> shift)
+        ]
+    return [
+        (sql.format(", ".join("?" * len(part))), (*place, *part))
+        for place, numbers in groups
+        for start in range(0, len(numbers), MAX_PARAMETERS)
+        for part in [numbers[start : start + MAX_PARAMETERS]]
+    ]
 
 
-def item_conditions(query: ItemQuery, has_part: str = HAS_PART) -> list[Condition]:
+def of_stream(stream: int, alias: str = "") -> Condition:
+    """What belongs to a stream."""
+    return f"{alias}place = ? AND {alias}stream = ?", (stream >> STREAM_BITS, stream)
+
+
+def of_streams(streams: Sequence[int], alias: str = "", column: str = "stream") -> Condition:
+    return f"{alias}place = ? AND {alias}{column} IN ({{}})", streams, STREAM_BITS
+
+
+def of_records(seqs: Sequence[int], alias: str = "") -> Condition:
+    return f"{alias}place = ? AND {alias}seq IN ({{}})", seqs, STREAM_BITS + SEQ_BITS
+
+
+def item_conditions(query: ItemQuery, has_part: str) -> list[Condition]:
     """The conditions of a query. `has_part` asks whether a text stands in the metadata, as a database does it best."""
     conditions: list[Condition] = []
+    if query.stream is not None:
+        conditions.append(of_stream(query.stream, "i."))
+    if query.streams is not None:
+        conditions.append(of_streams(query.streams, "i."))
+    if query.seqs is not None:
+        conditions.append(of_records(query.seqs, "i."))
+    for sign, number in ((">", query.after), ("<=", query.until)):
+        if number is not None and query.stream is not None:
+            conditions.append((f"i.seq {sign} ?", (number,)))
+        elif number is not None:  # in the order of the key, which is the same
+            conditions.append((f"(i.place, i.seq) {sign} (?, ?)", (number >> STREAM_BITS + SEQ_BITS, number)))
     for name, sql in _CONDITIONS.items():
         value = getattr(query, name)
         if name == "open" and query.known_at is not None:
@@ -112,19 +138,19 @@ def scope_condition(scope: Scope) -> Condition:
     return " AND ".join([has_part] * len(parts)), parts
 
 
-def key_conditions(key: Mapping[str, Any]) -> list[Condition]:
+def key_conditions(table: Table[Any], key: Mapping[str, Any]) -> list[Condition]:
     conditions: list[Condition] = []
     for name, value in key.items():
-        if isinstance(value, list):
+        if table.place and name == table.place[0]:
+            values = value if isinstance(value, list) else [value]
+            conditions.append((f"place = ? AND {name} IN ({{}})", values, table.place[1]))
+        elif isinstance(value, list):
             conditions.append((f"{name} IN ({{}})", value))
         elif isinstance(value, bool):
             conditions.append((f"{name} = {value:d}", ()))  # in words, so that a partial index can be used
         else:
             conditions.append((f"{name} = ?", (value,)))
     return conditions
-
-
-_NO_LIMIT: Final = 2**63 - 1
 
 
 class Cursor(Protocol):
@@ -159,24 +185,6 @@ class NoConnection:
 
 
 ENDED: Final = NoConnection("what a step of a store is given can be used in that step only")
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """What a database says otherwise than others."""
-
-    index_hint: str = ""
-    """What follows a table's name where a certain index should be used, with `{}` for that index."""
-    has_part: str = HAS_PART
-    has_tenant: str = ""
-    """Whether a stream's scope has a tenant, as the index `streams_tenant` asks it."""
-    tenant_part: str = ""
-    """What that index holds: the scope from its tenant on, between `/` and `/`."""
-    tenant_pair: str = ""
-    """The key and value of a scope's tenant after `/`, as the index `streams_user` asks it; empty if it has none."""
-    has_user: str = ""
-    user_part: str = ""
-    """The same for users."""
 
 
 @dataclass(slots=True)

@@ -28,13 +28,14 @@ class TemporaryStore(SqliteStore):
     nobody can open them later: all connections are opened at once, and threads take turns with them.
     """
 
+    keeps_indexes = False
+
     def __init__(self) -> None:
         self._free: LifoQueue[sqlite3.Connection] = LifoQueue()
         self._log: BinaryIO | None = None
         folder = _MEMORY_FOLDER if os.access(_MEMORY_FOLDER, os.W_OK) else None
         self._folder = tempfile.TemporaryDirectory(prefix="eunoe-", dir=folder, ignore_cleanup_errors=True)
         super().__init__(Path(self._folder.name) / "memory.db", durable=False)
-        self.kept_files = None
         self.target = IN_MEMORY
 
     def close(self) -> None:

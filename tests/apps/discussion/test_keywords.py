@@ -43,11 +43,6 @@ def test_weights_order_the_fields(write: DiscussionWriter) -> None:
     assert search(write.memory, "lisbon", weights=[0, 1, 1, 1, 0.5]) == ["Nothing there."]
 
 
-def test_the_text_is_the_summary_too(write: DiscussionWriter) -> None:
-    write.keyword("Lisbon.")
-    assert search(write.memory, "lisbon", weights=[0, 0, 0, 0, 1]) == ["Lisbon."]
-
-
 @pytest.mark.parametrize(
     "weights",
     [
@@ -66,12 +61,6 @@ def test_the_text_is_the_summary_too(write: DiscussionWriter) -> None:
 def test_wrong_weights_are_refused(memory: Memory, weights: Any) -> None:
     with pytest.raises(InputError, match="weights"):
         search(memory, "lisbon", weights=weights)
-
-
-def test_a_limit_of_0_is_the_default(write: DiscussionWriter) -> None:
-    for number in range(7):
-        write.keyword(f"Lisbon {number}.")
-    assert len(search(write.memory, "lisbon", limit=0)) == 5
 
 
 @pytest.mark.parametrize("options", [{"limit": -1}, {"limit": "5"}, {"mode": "fuzzy"}, {"use_recency": "yes"}])
@@ -208,14 +197,6 @@ def test_entities_lead_one_step_further_into_reserved_places(write: DiscussionWr
     assert not any("Ben is" in text for text in plain)
     assert expanded[:4] == plain[:4]
     assert set(expanded[4:]) == {"Ben is a welder.", "Ben likes Carla."}
-
-
-def test_what_nobody_else_wants_goes_to_memories_with_the_same_entities(write: DiscussionWriter) -> None:
-    write.keyword("Anna knows Ben.", entities=("Ben",))
-    others = [write.keyword(f"Ben has been to town {number}.").summary for number in range(6)]
-    expanded = search(write.memory, "Anna", limit=5, use_entity_expansion=True)
-    assert expanded[0] == "Anna knows Ben."
-    assert len(set(expanded[1:]) & set(others)) == 4
 
 
 def test_one_place_is_never_given_away(write: DiscussionWriter) -> None:

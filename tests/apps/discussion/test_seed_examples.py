@@ -154,18 +154,6 @@ def test_a_workflow_for_text_blocks_gets_the_chunk_the_memories_and_the_summary(
     assert "RECENT Block 2.\n--------------\nBlock 3.\n--------------\nBlock 4. ALL Block 1.\n" in fifth
 
 
-def test_a_second_run_makes_nothing_again(memory: eunoe.Memory, tmp_path: Path) -> None:
-    (tmp_path / "my-vector-memory-workflow.json").write_text(VECTOR_WORKFLOW)
-    model = ScriptedLlm(analyzer)
-    environment = Environment(
-        models=ModelMap(endpoints={"*": model}), settings=read_settings(SETTINGS), workflows=tmp_path
-    )
-    for _ in range(3):
-        run(memory, [{"type": "QualityMemory"}], environment)
-    assert len(model.prompts) == 2
-    assert len(keyword_memories(memory, discussion_scope("trip"))) == 2
-
-
 def test_a_memory_workflow_that_is_missing_is_named(memory: eunoe.Memory, tmp_path: Path) -> None:
     environment = Environment(settings=read_settings(SETTINGS), workflows=tmp_path)
     result = run_workflow(

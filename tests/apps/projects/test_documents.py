@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -63,12 +62,6 @@ def test_a_ticket_has_documents_of_its_own() -> None:
     )
     assert first.id == again.id
     assert len({first.id, second.id, none.id}) == 3
-
-
-def test_ids_of_ones_own_are_kept_as_they_are() -> None:
-    uuid = UUID(int=7)
-    document = parse_document({"text": "Tea.", "id": uuid})
-    assert (document.id, document.has_own_id) == (str(uuid), True)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -59,39 +58,6 @@ SCRIPTS = {
         "倉庫の管理",
         ["モナリザを描いたのは誰?", "モンゴルの首都はどこ?", "パンの焼き方"],
     ),
-    "ar": (
-        [
-            "أصلح محمد العلي ساعة الخادم في دمشق.",
-            "تطبق القسائم واحدة تلو الأخرى.",
-            "كان البحث بطيئا فأضفنا فهرسا.",
-            "تطبع الفواتير بصيغة PDF.",
-            "تعاد المحاولة ثماني مرات.",
-        ],
-        "من أصلح الساعة؟",
-        ["من رسم الموناليزا؟", "ما عاصمة منغوليا؟", "كيف أخبز الخبز؟"],
-    ),
-    "zh": (
-        [
-            "登录失败是因为服务器的时钟不准。",
-            "优惠券依次应用。",
-            "搜索很慢,所以加了索引。",
-            "发票以PDF打印。",
-            "网络钩子重试八次。",
-        ],
-        "登录为什么失败?",
-        ["谁画了蒙娜丽莎?", "蒙古的首都是哪里?", "怎么烤面包?"],
-    ),
-    "ko": (
-        [
-            "서버 시계가 틀려서 로그인이 실패했다.",
-            "쿠폰은 차례로 적용된다.",
-            "검색이 느려서 인덱스를 추가했다.",
-            "돌항구 창고는 김민수가 관리한다.",
-            "송장은 PDF로 출력된다.",
-        ],
-        "로그인이 왜 실패했나?",
-        ["모나리자를 그린 사람은?", "몽골의 수도는?", "빵을 굽는 방법"],
-    ),
 }
 
 
@@ -115,9 +81,7 @@ class TestIndexAndRetrieve:
             assert list(result["doc_scores"]) == sorted(result["doc_scores"], reverse=True)
             assert all(0 <= score <= 1 for score in result["doc_scores"])
 
-    @pytest.mark.parametrize(
-        "query", ["Who painted the Mona Lisa?", "recipe for tomato soup", "東京の天気", "🙂", "  ", ""]
-    )
+    @pytest.mark.parametrize("query", ["Who painted the Mona Lisa?", "東京の天気", ""])
     def test_a_question_on_something_else_gets_none(self, memory: ProjectMemory, query: str) -> None:
         memory.index("shop", [LOGIN, COUPON, FOREST])
         assert memory.retrieve("shop", [query]) == [{"question": query, "docs": [], "doc_scores": [], "ids": []}]
@@ -134,28 +98,9 @@ class TestIndexAndRetrieve:
         assert len(result["docs"]) < 6
         assert result["doc_scores"][-1] >= THRESHOLDS["documents"].follower
 
-    def test_what_is_shown_is_what_decided(self, memory: ProjectMemory) -> None:
-        memory.index("shop", [*PEOPLE, LOGIN, COUPON, FOREST])
-        questions = [
-            "Why were users logged out?",
-            "Who runs the warehouse in Stone Harbour?",
-            "wrong clock of a violin",
-        ]
-        for question, result in zip(questions, memory.retrieve("shop", questions), strict=True):
-            hits = memory.memory.recall({"project": "shop"}, question, recipe="documents", limit=5)
-            scores = [hit.score for hit in hits]
-            assert result["doc_scores"] == scores[: THRESHOLDS["documents"].count_passing(scores)]
-
-    @pytest.mark.parametrize(
-        "query", ["what is the", "and of it", "Who was that?", "who is it and what are they", "der die das", "?!"]
-    )
+    @pytest.mark.parametrize("query", ["what is the", "Who was that?", "?!"])
     def test_stop_words_alone_find_nothing(self, memory: ProjectMemory, query: str) -> None:
         memory.index("shop", [LOGIN, COUPON, FOREST, "What is the matter with it and who are they?"])
-        assert find_texts(memory, query) == []
-
-    @pytest.mark.parametrize("query", ["what about this one?", "the first one", "is there anything else?"])
-    def test_words_that_stand_for_something_unsaid_find_nothing(self, memory: ProjectMemory, query: str) -> None:
-        memory.index("shop", [LOGIN, "Autocomplete: each request aborts the first one before anything else."])
         assert find_texts(memory, query) == []
 
     def test_one_name_that_is_everywhere_does_not_hide_the_rest_of_a_question(self, memory: ProjectMemory) -> None:
@@ -163,17 +108,6 @@ class TestIndexAndRetrieve:
         memory.index("shop", [*others, "Larkspur rotates the signing key every quarter."])
         assert find_texts(memory, "How often does Larkspur rotate the signing key?")[0].endswith("quarter.")
         assert len(find_texts(memory, "Larkspur")) == 5
-
-    def test_a_question_as_long_as_a_log_is_answered(self, memory: ProjectMemory) -> None:
-        memory.index("shop", [LOGIN, COUPON, FOREST])
-        log = "Users were logged out because the clock of the server was wrong. " * 310
-        assert len(log) > 20_000
-        assert find_texts(memory, log)[0] == LOGIN
-
-    def test_one_document_is_found_by_its_own_question_alone(self, memory: ProjectMemory) -> None:
-        memory.index("shop", [LOGIN])
-        assert find_texts(memory, "Why were users logged out?") == [LOGIN]
-        assert find_texts(memory, "Who painted the Mona Lisa?") == []
 
     @pytest.mark.parametrize("script", SCRIPTS)
     def test_a_script_that_the_embedder_cannot_read_is_judged_by_words(
@@ -213,18 +147,6 @@ class TestIndexAndRetrieve:
         assert find_texts(memory, "login broken users logged out", "game") == []
         assert find_texts(memory, "frame drops in the forest level", "game") == [FOREST]
 
-    def test_any_script_comes_back_as_it_was(self, memory: ProjectMemory) -> None:
-        texts = [
-            "Straße nach Köln — gesperrt. 🙂",
-            "サーバーの時計が間違っていた。",
-            "السيرفر معطل اليوم",
-            "a\x00b zqx\u200b",
-        ]
-        memory.index("shop", texts)
-        assert [
-            find_texts(memory, query)[0] for query in ("Straße nach Köln", "サーバーの時計", "السيرفر معطل")
-        ] == texts[:3]
-
     def test_a_title_is_found_and_shown(self, memory: ProjectMemory) -> None:
         memory.index("shop", [{"text": "It was restarted twice.", "title": "Zanzibar gateway"}, COUPON])
         assert find_texts(memory, "zanzibar gateway") == ["Zanzibar gateway\n\nIt was restarted twice."]
@@ -259,13 +181,6 @@ class TestIdentity:
             lexical_memory.index("shop", [{"text": COUPON, "id": "new"}, {"text": FOREST, "id": "new"}])
         assert find_texts(lexical_memory, "forest level frame drops coupons price") == []
 
-    def test_an_old_document_is_still_there_after_a_new_one(self, memory: ProjectMemory) -> None:
-        memory.index("shop", [LOGIN])
-        assert find_texts(memory, "Why were users logged out?") == [LOGIN]
-        memory.index("shop", [COUPON])
-        assert find_texts(memory, "two coupons were applied") == [COUPON]
-        assert find_texts(memory, "Why were users logged out?") == [LOGIN]
-
     def test_what_was_archived_is_found_when_it_is_indexed_again(self, lexical_memory: ProjectMemory) -> None:
         ids = lexical_memory.index("shop", [LOGIN, COUPON])
         assert [
@@ -296,11 +211,6 @@ class TestLongDocuments:
         (result,) = memory.retrieve("shop", ["Where does the zebra sleep?"])
         assert (result["docs"], result["ids"], len(result["doc_scores"])) == ([LONG_ONE], [id], 1)
 
-    def test_its_own_parts_do_not_speak_against_it(self, memory: ProjectMemory) -> None:
-        long = "".join(f"Chapter {number} tells how the pump of the harbour was repaired.\n" for number in range(900))
-        memory.index("shop", [long, LOGIN, COUPON])
-        assert find_texts(memory, "How was the pump of the harbour repaired?") == [long]
-
     def test_its_parts_leave_room_for_other_documents(self, lexical_memory: ProjectMemory) -> None:
         long = "The pump was repaired again. " * 2000
         lexical_memory.index("shop", [long, *(f"The pump of building {number} was repaired." for number in range(4))])
@@ -323,13 +233,6 @@ class TestLongDocuments:
             lexical_memory.index("shop", [{"text": LOGIN, "id": "b#2"}])
         assert lexical_memory.remove_project("shop") == 2
 
-    def test_named_ones_are_deleted_by_words_too(self, lexical_memory: ProjectMemory) -> None:
-        lexical_memory.index(
-            "shop", [{"text": LONG_ONE, "id": "a", "title": "Minutes"}, {"text": LONG_ONE, "ticket": 3}]
-        )
-        assert len(lexical_memory.delete("shop", [LONG_ONE])) == 2
-        assert lexical_memory.remove_project("shop") == 0
-
 
 class TestDelete:
     def test_by_id_or_by_words(self, memory: ProjectMemory) -> None:
@@ -350,21 +253,6 @@ class TestDelete:
         assert find_texts(lexical_memory, "login broken users") == [LOGIN]
         assert lexical_memory.delete("shop", [*ids, "nope", ""], missing_ok=True) == ids
         assert lexical_memory.delete("shop", []) == []
-
-    def test_two_who_delete_the_same_do_not_trip_over_each_other(
-        self, lexical_memory: ProjectMemory, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        ids = lexical_memory.index("shop", [LOGIN, COUPON])
-        forget = lexical_memory.memory.forget
-
-        def forget_late(scope: Any, part_ids: Any, **options: Any) -> Any:
-            monkeypatch.undo()
-            forget(scope, ids[:1], may_return=True)
-            return forget(scope, part_ids, **options)
-
-        monkeypatch.setattr(lexical_memory.memory, "forget", forget_late)
-        assert lexical_memory.delete("shop", [LOGIN, COUPON], missing_ok=True) == ids[1:]
-        assert lexical_memory.projects() == []
 
     def test_a_part_is_no_document(self, lexical_memory: ProjectMemory) -> None:
         (id,) = lexical_memory.index("shop", [LONG_ONE])
@@ -399,9 +287,7 @@ class TestProjects:
         assert lexical_memory.index("shop", [LOGIN])
         assert find_texts(lexical_memory, "login broken users") == [LOGIN]
 
-    @pytest.mark.parametrize(
-        "name", ["../../etc", "/absolute", "a/b", "..", "CON", "C:\\x", "café 🙂", "%2e%2e", "x" * 512]
-    )
+    @pytest.mark.parametrize("name", ["../../etc", "/absolute", "café 🙂", "x" * 512])
     def test_a_name_is_never_a_path(self, tmp_path: Path, name: str) -> None:
         with ProjectMemory.open(tmp_path / "in" / "here", embedder="none") as memory:
             memory.index(name, [LOGIN])
@@ -419,11 +305,6 @@ class TestProjects:
         ):
             with pytest.raises(ScopeError):
                 call()
-
-    def test_a_uuid_is_a_name_too(self, lexical_memory: ProjectMemory) -> None:
-        project = uuid4()
-        lexical_memory.index(project, [LOGIN])
-        assert find_texts(lexical_memory, "login broken users", str(project)) == [LOGIN]
 
 
 class TestRecipes:
@@ -483,7 +364,7 @@ def test_several_processes_share_one_project(
 def test_a_killed_process_leaves_no_half_document(
     tmp_path: Path, start_child: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    for _ in range(3):
+    for _ in range(2):
         child = start_child("long_ones", tmp_path)
         assert [read_line(child)["done"] for _ in range(4)]
         child.kill()

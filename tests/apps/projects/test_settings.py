@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from eunoe.apps.projects import STORE_FILE_NAME, ProjectMemory, ProjectSettings
-from eunoe.errors import InputError, StoreError
+from eunoe.errors import InputError
 
 LOGIN = "Ticket: Login broken. Users were logged out. The clock of the server was wrong; ntp is installed."
 COUPON = "Ticket: Coupons. Two coupons were applied to the full price. They are applied one after the other."
@@ -50,26 +50,11 @@ class TestOpening:
             assert memory.memory.target == str(tmp_path / "deep" / "down" / STORE_FILE_NAME)
             assert memory.memory.status().embedder == "none"
 
-    def test_a_folder_that_cannot_be_made_is_said(self, tmp_path: Path) -> None:
-        (tmp_path / "file").touch()
-        for folder in (tmp_path / "file" / "below", f"{tmp_path}/a\0b"):
-            with pytest.raises(StoreError):
-                ProjectMemory.open(folder)
-
     def test_a_store_may_be_named_itself(self, tmp_path: Path) -> None:
         for target in (tmp_path / "own.db", f"sqlite:///{tmp_path}/url.db"):
             with ProjectMemory.open(target, embedder="none") as memory:
                 memory.index("shop", [LOGIN])
         assert sorted(file.name for file in tmp_path.glob("*.db")) == ["own.db", "url.db"]
-
-    def test_another_language_model_loses_nothing(self, tmp_path: Path) -> None:
-        for model in ("gpt-4o-mini", "other/model", "none"):
-            settings = ProjectSettings(
-                str(tmp_path), llm_model=model, llm_base_url="http://127.0.0.1:9/v1", embedding_model="none"
-            )
-            with ProjectMemory.open(settings=settings) as memory:
-                memory.index("shop", [LOGIN])
-                assert find_texts(memory, "login broken users") == [LOGIN]
 
     def test_another_embedding_model_loses_nothing_and_says_what_to_do(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -102,16 +87,6 @@ class TestOpening:
             memory.index("shop", [LOGIN])
             assert find_texts(memory, "Why were users logged out?") == [LOGIN]
         assert word in caplog.text
-
-    def test_models_behind_an_address(self) -> None:
-        address = "http://127.0.0.1:9/v1"
-        settings = ProjectSettings(
-            embedding_model="e5", embedding_base_url=address, llm_model="m", llm_base_url=address
-        )
-        assert settings.embedder() == f"openai:e5@{address}"
-        assert settings.llm().name == "openai:m"
-        keyed = ProjectSettings(embedding_model="e5", embedding_base_url=address, embedding_api_key="k")
-        assert keyed.embedder().name == "openai:e5"
 
     def test_what_is_given_counts_more_than_the_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("MEMORY_LLM_MODEL", "there")
@@ -148,13 +123,6 @@ class TestModels:
             assert memory.memory.status().embedder == "openai:text-embedding-3-small"
         assert {(model, bearer) for model, bearer, _ in requests} == {("text-embedding-3-small", "Bearer secret-key")}
         assert requests[0][2] == [LOGIN]
-
-    def test_a_server_that_is_down_costs_no_document(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("eunoe.net.http._sleep", lambda seconds: None)
-        settings = ProjectSettings(str(tmp_path), embedding_model="e5", embedding_base_url="http://127.0.0.1:9/v1")
-        with ProjectMemory.open(settings=settings) as memory:
-            memory.index("shop", [LOGIN])
-            assert find_texts(memory, "login broken users logged out") == [LOGIN]
 
 
 class Embeddings(BaseHTTPRequestHandler):

@@ -23,7 +23,6 @@ from eunoe.apps.tickets import (
     WorkerError,
     load_worker,
 )
-from eunoe.apps.tickets.worker import read_events
 from eunoe.errors import InputError, LlmError
 from eunoe.llm.contract import ScriptedLlm as Model
 
@@ -86,16 +85,6 @@ class TestBoth:
         assert [step.answer for step in state.turns] == ["begun", "went on"]
         assert state.session in agents.calls(name)[1]["argv"]
 
-    def test_what_it_is_not_allowed_is_said(self, name: str, agents: CodingAgents, shop: Path) -> None:
-        answer = load_worker(name, directory=shop).send("write forms.py x\nsay I could not.")
-        assert answer.startswith("I could not.\n[the worker was not allowed to ")
-        assert (shop / "forms.py").read_text() == "name = raw\n"
-
-    def test_without_the_program_it_says_so(self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("PATH", str(tmp_path))
-        with pytest.raises(InputError, match=f"there is no program '{name}'"):
-            load_worker(name)
-
 
 class TestClaudeCode:
     def test_it_is_called_as_documented(self, agents: CodingAgents, tmp_path: Path) -> None:
@@ -108,9 +97,6 @@ class TestClaudeCode:
             [*fixed, "--resume", worker.session, "--model", "sonnet"],
         ]
         assert worker.cost == 0.5
-
-    def test_the_result_is_found_among_other_events(self, agents: CodingAgents) -> None:
-        assert ClaudeCodeWorker(["--verbose"]).send("say yes") == "yes"
 
     def test_after_too_many_turns_of_its_own_it_goes_on_in_its_session(self, agents: CodingAgents) -> None:
         worker = ClaudeCodeWorker(["--max-turns", "30"])
@@ -161,8 +147,6 @@ class TestOddAnswers:
         ("output", "code", "why"),
         [
             ("oops", 0, "oops\nthis is not an answer"),
-            ("", 1, "ended with exit code 1"),
-            ("[]", 0, "this is not an answer"),
             ('{"type": "result", "result": "half', 0, "this is not an answer"),
             (
                 json.dumps({"type": "result", "subtype": "success", "result": ""}),
@@ -175,7 +159,6 @@ class TestOddAnswers:
                 0,
                 "error_x\nno disk\n[claude failed]",
             ),
-            ("[" * 100_000, 0, "this is not an answer"),
         ],
     )
     def test_claude(self, output: str, code: int, why: str, tmp_path: Path) -> None:
@@ -191,8 +174,6 @@ class TestOddAnswers:
             ([{"type": "turn.completed"}], 0, "codex gave an empty answer"),
             ([{"type": "turn.failed", "error": "odd"}], 0, "the turn failed"),
             ([{"type": "turn.started"}, MESSAGE], 0, "done\nthe events break off before the turn was completed"),
-            ([MESSAGE], 0, "the events break off"),
-            ([{"type": "turn.completed"}, {"type": "turn.started"}, MESSAGE], 0, "the events break off"),
             (
                 [BROKEN, {"type": "turn.completed"}],
                 0,
@@ -206,12 +187,6 @@ class TestOddAnswers:
         with pytest.raises(WorkerError) as caught:
             CodexWorker(program=self.program(tmp_path, output, code)).send("go")
         assert why in str(caught.value)
-
-    def test_codex_goes_on_after_an_error_that_did_not_end_the_turn(self, tmp_path: Path) -> None:
-        message = {"type": "item.completed", "item": {"type": "agent_message", "text": "done"}}
-        events = [{"type": "error", "message": "Reconnecting... 1/5"}, message, {"type": "turn.completed"}]
-        output = "\n".join(map(json.dumps, events))
-        assert CodexWorker(program=self.program(tmp_path, output)).send("go") == "done"
 
     def test_codex_names_errors_that_did_not_end_the_turn(self, tmp_path: Path) -> None:
         output = "\n".join(map(json.dumps, [BROKEN, MESSAGE, {"type": "turn.completed"}]))
@@ -228,19 +203,3 @@ class TestOddAnswers:
     def test_an_option_that_is_set_is_refused_however_it_is_written(self, spec: str) -> None:
         with pytest.raises(InputError, match="is set for every turn"):
             load_worker(spec)
-
-    @pytest.mark.parametrize(
-        "spec",
-        ["claude:--permission-mode plan --model sonnet -d", "codex:-c model=x -ckey=1 --sandbox read-only -m x -p y"],
-    )
-    def test_other_options_are_passed_on(self, spec: str, agents: CodingAgents) -> None:
-        assert load_worker(spec)
-
-    def test_odd_denials_are_passed_over(self, tmp_path: Path) -> None:
-        denials = [{"tool_name": "Bash"}, {"tool_name": "Edit"}, {"tool_name": "Bash"}, "odd", {"tool_name": 3}]
-        output = json.dumps({"type": "result", "result": "no", "session_id": "s", "permission_denials": denials})
-        answer = ClaudeCodeWorker(program=self.program(tmp_path, output)).send("go")
-        assert answer == "no\n[the worker was not allowed to use: Bash, Edit]"
-
-    def test_lines_that_are_no_events_are_passed_over(self) -> None:
-        assert list(read_events('warning\n{"type": "a"}\n\n3\n[1, {"type": "b"}]')) == [{"type": "a"}, {"type": "b"}]

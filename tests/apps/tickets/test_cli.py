@@ -197,14 +197,6 @@ def test_no_secret_of_a_failing_worker_is_kept_logged_shown_or_sent(workspace: W
     assert [secret for secret in secrets if secret.encode() in everything] == []
 
 
-def test_the_terminal_says_why_a_turn_failed(workspace: Workspace) -> None:
-    code = "import sys; print('working ' * 99); print('No space left on device', file=sys.stderr); sys.exit(28)"
-    done = workspace(*workspace.command(worker=f"command:'{sys.executable}' -c \"{code}\""))
-    assert "turn 1: failed\n" in done.err
-    assert "\n  No space left on device\n  [python" in done.err
-    assert "ended with exit code 28]\n" in done.err
-
-
 def test_a_check_decides_with_the_director(workspace: Workspace) -> None:
     shop = make_checkout(workspace.folder / "shop", {"forms.py": "name = raw\n"})
     worker = f"command:'{sys.executable}' -c \"open('forms.py', 'a').write('strip')\""
@@ -245,16 +237,6 @@ def test_a_ticket_from_end_to_end_with_each_agent(
     assert "forms.py +1 -1" in workspace.director.requests[1]["messages"][-1]["content"]
 
 
-def test_a_director_that_says_complete_when_nothing_was_done_is_not_believed(workspace: Workspace) -> None:
-    shop = make_checkout(workspace.folder / "shop", {"forms.py": "name = raw\n"})
-    workspace.director.decide = lambda text: PLAN if "Plan the work" in text else {**DONE, "nothing_to_change": False}
-    done = workspace(*workspace.command("-C", str(shop), *workspace.memory))
-    assert done.code == 1
-    assert "nothing was changed" in done.err
-    assert workspace.outcomes() == ["interrupted"]
-    assert workspace.stored_texts() == []
-
-
 def test_lessons_are_listed_and_cleaned_by_hand(workspace: Workspace) -> None:
     workspace(*workspace.command(*workspace.memory))
     with ProjectMemory.open(workspace.folder / "memory", embedder="none") as memory:
@@ -285,22 +267,6 @@ def test_a_damaged_ticket_is_reverted(workspace: Workspace) -> None:
     assert workspace(*workspace.command(*workspace.memory)).code == 0
 
 
-def test_a_damaged_ticket_is_named_and_the_others_are_listed(workspace: Workspace) -> None:
-    workspace(*workspace.command())
-    for name, text in (("a-broken", "{"), ("z-empty", "[" * 100_000)):
-        (workspace.folder / "logs" / "shop" / name).mkdir()
-        (workspace.folder / "logs" / "shop" / name / "state.json").write_text(text)
-    listed = json.loads(workspace("ticket", "list", *workspace.logs, "--json").out)
-    assert [(ticket["ticket"], ticket["outcome"]) for ticket in listed] == [
-        ("a-broken", "damaged"),
-        ("search", "completed"),
-        ("z-empty", "damaged"),
-    ]
-    assert "is not the state of a ticket" in listed[0]["reason"]
-    page = workspace("ticket", "list", *workspace.logs)
-    assert (page.code, page.out.count(" damaged "), page.out.count("completed")) == (0, 2, 1)
-
-
 def test_the_wire_carries_rules_apart_from_data(workspace: Workspace) -> None:
     workspace(*workspace.command(*workspace.memory))
     (workspace.folder / "again.md").write_text("# Search for orders is slow\n\nAgain it takes minutes.\n")
@@ -316,31 +282,6 @@ def test_the_wire_carries_rules_apart_from_data(workspace: Workspace) -> None:
         "next_prompt",
         "nothing_to_change",
     ]
-
-
-def test_a_leak_does_not_reach_a_real_worker(workspace: Workspace) -> None:
-    secret = "the staging database is called heron and it listens on port 5499 only"
-    with ProjectMemory.open(workspace.folder / "memory", embedder="none") as memory:
-        memory.index("shop", [f"Search for orders: {secret}."])
-    leak = {
-        "complete": False,
-        "summary": "",
-        "next_prompt": f"Remember that {secret.upper()}! Then look at the search.",
-    }
-    workspace.director.decide = lambda text: DONE if "worker has answered" in text else leak
-    (workspace.folder / "go").touch()
-    assert workspace(*workspace.command(*workspace.memory, worker=workspace.slow_worker())).code == 0
-    assert (workspace.folder / "prompt").read_text() == "Remember that [...] 5499 [...] Then look at the search."
-
-
-def test_a_failed_ticket_leaves_one_and_its_exit_code_says_so(workspace: Workspace) -> None:
-    workspace.director.decide = lambda text: PLAN
-    done = workspace(*workspace.command(*workspace.memory, "--turns", "2"))
-    assert (done.code, done.out.splitlines()[0]) == (
-        1,
-        "failed in 2 turns: not complete after 2 turns. Nothing was changed.",
-    )
-    assert "This ticket failed: not complete after 2 turns." in workspace.stored_texts()[0]
 
 
 def test_without_a_memory_directory_it_runs_and_says_so_once(workspace: Workspace) -> None:
@@ -373,16 +314,6 @@ def test_the_memory_of_a_server_serves_as_well(workspace: Workspace, monkeypatch
         assert "memory could not recall: " in workspace(*workspace.command(*place)).err
     finally:
         server.stop()
-
-
-def test_a_memory_that_cannot_be_opened_stops_nothing(workspace: Workspace) -> None:
-    (workspace.folder / "memory").write_text("this is a file, and no store\n" * 100)
-    done = workspace(*workspace.command(*workspace.memory, "--json"))
-    assert (done.code, json.loads(done.out)["memory_failures"]) == (0, 3)
-    assert "memory could not recall: " in done.err
-    (workspace.folder / "memory").unlink()
-    assert workspace(*workspace.command(*workspace.memory)).code == 0
-    assert len(workspace.stored_texts()) == 1
 
 
 def test_what_lies_where_the_worker_works_is_warned_of(workspace: Workspace) -> None:
@@ -431,17 +362,6 @@ def test_a_file_that_is_no_ticket_and_a_ticket_that_is_none(workspace: Workspace
     assert not (workspace.folder / "memory").exists()
 
 
-def test_a_model_that_is_down_leaves_the_ticket_to_be_taken_up(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    workspace.director.decide = lambda text: PLAN if "Plan the work" in text else {"complete": "perhaps"}
-    assert workspace(*workspace.command(*workspace.memory)).code == 1
-    assert workspace.stored_texts() == []
-    workspace.director.decide = lambda text: DONE
-    done = workspace(*workspace.command(*workspace.memory))
-    assert (done.code, "taken up again after 1 turn" in done.err) == (0, True)
-
-
 def test_a_killed_run_is_taken_up_and_kept_once(workspace: Workspace) -> None:
     command = workspace.command(*workspace.memory, worker=workspace.slow_worker())
     process = workspace.start(*command)
@@ -474,21 +394,6 @@ def test_ctrl_c_finishes_the_turn_and_leaves_the_lesson(workspace: Workspace) ->
     assert "This ticket was cancelled after 1 turn." in workspace.stored_texts()[0]
 
 
-def test_ctrl_c_twice_stops_the_worker_at_once(workspace: Workspace) -> None:
-    process = workspace.start(*workspace.command(*workspace.memory, worker=workspace.slow_worker()))
-    worker = workspace.wait_for_worker(process)
-    process.send_signal(signal.SIGINT)
-    assert process.stderr
-    while "Ctrl-C again" not in process.stderr.readline():
-        assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    process.communicate()
-    assert process.returncode == 130
-    assert "This ticket was cancelled after 0 turns." in workspace.stored_texts()[0]
-    with pytest.raises(ProcessLookupError):
-        os.kill(worker, 0)
-
-
 def test_a_polite_kill_stops_the_worker_and_leaves_the_ticket_to_be_taken_up(workspace: Workspace) -> None:
     command = workspace.command(*workspace.memory, worker=workspace.slow_worker())
     process = workspace.start(*command)
@@ -502,11 +407,3 @@ def test_a_polite_kill_stops_the_worker_and_leaves_the_ticket_to_be_taken_up(wor
         os.kill(worker, 0)
     (workspace.folder / "go").touch()
     assert workspace(*command).code == 0
-
-
-def test_escape_sequences_of_a_worker_do_not_reach_the_terminal(workspace: Workspace) -> None:
-    done = workspace(*workspace.command(worker=f"command:'{sys.executable}' -c \"print(chr(27) + '[2Jcleared')\""))
-    shown = workspace("ticket", "show", "search", "--project", "shop", *workspace.logs).out
-    assert "\x1b" not in done.err + shown
-    assert "cleared" in shown
-    assert "[2J" not in shown

@@ -46,10 +46,13 @@ class TestWhatTheCheckWrites:
             return "all tests pass"
 
         assert_refused(folder, any_folder, answer, PLAN, COMPLETE, MORE, check=check)
-        assert "by the check, and not counted: junit.txt, report.xml" in folder.get("shop", "login").steps[1].result
+        assert (
+            "by the check, while the worker was not at work: junit.txt, report.xml"
+            in folder.get("shop", "login").steps[1].result
+        )
 
     @pytest.mark.parametrize("code", [
-        "path.write_text(path.read_text() + '# formatted\\n')", "path.touch()", "path.chmod(0o600)", "path.chmod(0o755)"
+        "path.write_text(path.read_text() + '# formatted\\n')", "path.chmod(0o755)"
     ])  # fmt: skip
     def test_a_new_file_of_the_worker_stays_its_work(self, folder: RunFolder, any_folder: Path, code: str) -> None:
         check = python_check(any_folder, f"import pathlib; path = pathlib.Path('new.py'); {code}")
@@ -60,26 +63,6 @@ class TestWhatTheCheckWrites:
 
         state = work_off(folder, any_folder, [PLAN, COMPLETE], answer, check=check)
         assert state.evidence.startswith("Changed: new.py. The check ")
-
-    def test_a_new_file_that_is_changed_and_committed_after_the_check_counts(
-        self, folder: RunFolder, shop: Path
-    ) -> None:
-        code = "import pathlib, sys; path = pathlib.Path('new.py'); path.open('a').write('# seen\\n'); "
-        check = python_check(shop, code + "sys.exit('really' not in path.read_text())")
-
-        def answer(prompt: str) -> str:
-            if prompt == PLAN["next_prompt"]:
-                (shop / "forms.py").write_text("name = raw.strip()\n")
-            else:
-                git(shop, "checkout", "-q", "forms.py")
-                (shop / "new.py").write_text("really\n")
-                git(shop, "add", "new.py")
-                git(shop, "commit", "-qm", "Really")
-            return "done"
-
-        state = work_off(folder, shop, [PLAN, COMPLETE, MORE, COMPLETE], answer, check=check)
-        assert "by the check, and not counted: new.py" not in state.steps[1].result
-        assert state.evidence.startswith("Changed: new.py; commits: ")
 
     def test_a_file_of_the_check_that_is_removed_is_no_work(self, folder: RunFolder, any_folder: Path) -> None:
         check = python_check(any_folder, self.CODE + "; raise SystemExit(1)")
@@ -94,28 +77,11 @@ class TestWhatTheCheckWrites:
 
         assert_refused(folder, any_folder, answer, PLAN, COMPLETE, MORE, check=check)
 
-    def test_a_file_that_the_worker_changed_counts_though_the_check_formats_it(
-        self, folder: RunFolder, shop: Path
-    ) -> None:
-        check = python_check(shop, "import pathlib; pathlib.Path('forms.py').write_text('name = raw.strip()\\n')")
-
-        def answer(prompt: str) -> str:
-            (shop / "forms.py").write_text("name = raw.strip( )\n")
-            return "done"
-
-        state = work_off(folder, shop, [PLAN, COMPLETE], answer, check=check)
-        assert state.evidence.startswith("Changed: forms.py. The check ")
-
 
 class TestWhatTheWorkerSays:
     def test_nothing(self, folder: RunFolder, shop: Path) -> None:
         with pytest.raises(LlmError, match="the worker has not answered yet"):
             work_off(folder, shop, [PLAN, NO_CHANGE, NO_CHANGE, NO_CHANGE], [" \n"])
-
-    def test_only_failures_though_the_check_passes(self, folder: RunFolder, shop: Path) -> None:
-        check = python_check(shop, "print('passed')")
-        with pytest.raises(LlmError, match="the worker has not answered yet"):
-            work_off(folder, shop, [PLAN, NO_CHANGE, NO_CHANGE, NO_CHANGE], [WorkerError("no login")], check=check)
 
     @pytest.mark.parametrize(
         ("summary", "changes", "lesson", "notes"),
@@ -179,25 +145,6 @@ class TestWhatIsWork:
 
         assert work_off(folder, any_folder, [PLAN, COMPLETE], answer).evidence == "Changed: draft.md."
 
-    def test_a_large_file_with_other_content_counts(self, folder: RunFolder, any_folder: Path) -> None:
-        path = any_folder / "model.bin"
-        path.write_bytes(b"x" * 3_000_000)
-
-        def answer(prompt: str) -> str:
-            path.write_bytes(b"x" * 2_999_999 + b"y")
-            return "done"
-
-        assert work_off(folder, any_folder, [PLAN, COMPLETE], answer).evidence == "Changed: model.bin."
-
-    def test_a_commit_with_an_old_date_counts(self, folder: RunFolder, shop: Path) -> None:
-        def answer(prompt: str) -> str:
-            (shop / "forms.py").write_text("name = raw.strip()\n")
-            git(shop, "commit", "-qam", "Fix", GIT_COMMITTER_DATE="2001-01-01T00:00:00Z")
-            return "done"
-
-        state = work_off(folder, shop, [PLAN, COMPLETE], answer)
-        assert state.evidence == f"Changed: forms.py; commits: {git(shop, 'rev-parse', '--short', 'HEAD')}."
-
     def test_names_that_are_no_utf_8_count(self, folder: RunFolder, any_folder: Path) -> None:
         def answer(prompt: str) -> str:
             Path(os.fsdecode(os.fsencode(any_folder) + b"/caf\xe9.txt")).write_text("new\n")
@@ -214,33 +161,12 @@ class TestWhatIsWork:
 
         def answer(prompt: str) -> str:
             if prompt == PLAN["next_prompt"]:
-                (shop / "part" / "part.py").write_text("new\n")
+                write_files(shop / "part", {"part.py": "new\n", "new.py": "new\n"})
             else:
                 git(shop / "part", "commit", "-qam", "New")
             return "done"
 
         assert work_off(folder, shop, [PLAN, MORE, COMPLETE], answer).evidence.startswith("Changed: part")
-
-    @pytest.mark.parametrize("ignore", ["", "all"])
-    def test_a_new_file_of_a_submodule_counts_and_a_cache_does_not(
-        self, folder: RunFolder, shop: Path, tmp_path: Path, ignore: str
-    ) -> None:
-        make_checkout(tmp_path / "part", {"part.py": "old\n"})
-        git(shop, "-c", "protocol.file.allow=always", "submodule", "-q", "add", str(tmp_path / "part"), "part")
-        git(shop, "commit", "-qam", "Part")
-        if ignore:
-            git(shop, "config", "submodule.part.ignore", ignore)
-
-        def answer(prompt: str) -> str:
-            if prompt == PLAN["next_prompt"]:
-                write_files(shop / "part", {"__pycache__/x.pyc": "x", ".coverage": "x"})
-            else:
-                write_files(shop / "part", {"new.py": "new\n"})
-            return "done"
-
-        state = work_off(folder, shop, [PLAN, COMPLETE, MORE, COMPLETE], answer)
-        assert "nothing changed" in state.steps[0].result
-        assert state.evidence == "Changed: part."
 
     def test_work_outside_is_named_as_such(self, folder: RunFolder, shop: Path, tmp_path: Path) -> None:
         def answer(prompt: str) -> str:

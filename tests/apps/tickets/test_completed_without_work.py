@@ -43,15 +43,6 @@ class TestWhatTheWorkerLeft:
 
         assert_refused(folder, any_folder, answer, PLAN, MORE)
 
-    def test_a_file_changed_before_that_is_touched(self, folder: RunFolder, shop: Path) -> None:
-        (shop / "forms.py").write_text("name = mine\n")
-
-        def answer(prompt: str) -> str:
-            os.utime(shop / "forms.py", ns=(5, 5))
-            return "done"
-
-        assert_refused(folder, shop, answer)
-
     def test_what_it_puts_away_of_somebody_else(self, folder: RunFolder, shop: Path) -> None:
         (shop / "forms.py").write_text("name = mine\n")
 
@@ -74,13 +65,6 @@ class TestWhatTheWorkerLeft:
         def answer(prompt: str) -> str:
             git(shop, "commit", "-q", "--allow-empty", "-m", "Fix the login")
             git(shop, "commit", "-q", "--amend", "--allow-empty", "-m", "Fix the login!")
-            return "committed"
-
-        assert_refused(folder, shop, answer)
-
-    def test_another_message_for_an_old_commit(self, folder: RunFolder, shop: Path) -> None:
-        def answer(prompt: str) -> str:
-            git(shop, "commit", "-q", "--amend", "-m", "Fix the login")
             return "committed"
 
         assert_refused(folder, shop, answer)
@@ -147,7 +131,7 @@ def commit_earlier(shop: Path) -> None:
     git(shop, "switch", "-q", "-")
 
 
-BREAKAGES = ["rm -rf .git", "echo garbage > .git/index", "echo garbage > .git/HEAD", "rm -rf .git/objects"]
+BREAKAGES = ["rm -rf .git", "echo garbage > .git/index"]
 
 
 class TestWhereGitFails:
@@ -181,18 +165,6 @@ class TestWhereGitFails:
 
 class TestWhatIsOnlyWrittenAnew:
     """Commits whose content was there before, and files whose content is as it was."""
-
-    def test_an_own_commit_that_is_put_on_top_of_others(self, folder: RunFolder, shop: Path) -> None:
-        commit_earlier(shop)
-        write_files(shop, {"own.py": "own\n"})
-        git(shop, "add", "own.py")
-        git(shop, "commit", "-qm", "Own")
-
-        def answer(prompt: str) -> str:
-            git(shop, "rebase", "-q", "theirs")
-            return "done"
-
-        assert_refused(folder, shop, answer)
 
     def test_an_own_commit_to_the_same_file_that_is_put_on_top_of_others(self, folder: RunFolder, shop: Path) -> None:
         lines = [f"line {number}\n" for number in range(20)]
@@ -235,37 +207,12 @@ class TestWhatIsOnlyWrittenAnew:
 
         assert_refused(folder, shop, answer)
 
-    def test_a_large_file_that_is_touched(self, folder: RunFolder, any_folder: Path) -> None:
-        (any_folder / "model.bin").write_bytes(b"x" * 3_000_000)
-
-        def answer(prompt: str) -> str:
-            os.utime(any_folder / "model.bin", ns=(5, 5))
-            return "done"
-
-        assert_refused(folder, any_folder, answer)
-
-    def test_a_pipe_that_is_touched(self, folder: RunFolder, any_folder: Path) -> None:
-        os.mkfifo(any_folder / "queue")
-
-        def answer(prompt: str) -> str:
-            os.utime(any_folder / "queue", ns=(5, 5))
-            return "done"
-
-        assert_refused(folder, any_folder, answer)
-
 
 class TestWhatOthersDo:
     def test_a_change_while_the_director_thinks(self, folder: RunFolder, any_folder: Path) -> None:
         decide = while_deciding(lambda: (any_folder / "forms.py").write_text("theirs\n"), MORE)
         assert_refused(folder, any_folder, ["done", "done"], PLAN, decide)
         assert "while the worker was not at work: forms.py." in folder.get("shop", "login").steps[1].result
-
-    def test_a_commit_while_the_director_thinks(self, folder: RunFolder, shop: Path) -> None:
-        def commit() -> None:
-            (shop / "forms.py").write_text("theirs\n")
-            git(shop, "commit", "-qam", "Theirs")
-
-        assert_refused(folder, shop, ["done", "done"], PLAN, while_deciding(commit, MORE))
 
     def test_a_change_before_a_run_is_taken_up(self, folder: RunFolder, any_folder: Path) -> None:
         with pytest.raises(LlmError):
@@ -290,33 +237,16 @@ class TestWhatOthersDo:
         assert_refused(folder, shop, answer, *decisions)
         assert "Nothing is left of what changed" in folder.get("shop", "login").steps[1].check
 
-    def test_a_named_file_that_was_touched(self, folder: RunFolder, shop: Path, tmp_path: Path) -> None:
-        notes = tmp_path / "notes.md"
-        notes.write_text("old\n")
-
-        def answer(prompt: str) -> str:
-            if prompt == MORE["next_prompt"]:
-                os.utime(notes)
-            return f"See {notes}."
-
-        os.utime(notes, ns=(5, 5))
-        assert_refused(folder, shop, answer, PLAN, MORE)
-
-    @pytest.mark.parametrize("is_there", [True, False])
     def test_a_file_elsewhere_that_is_named_only_in_the_answer(
-        self, folder: RunFolder, shop: Path, tmp_path: Path, is_there: bool
+        self, folder: RunFolder, shop: Path, tmp_path: Path
     ) -> None:
         notes = tmp_path / "notes.md"
-        if is_there:
-            notes.write_text("old\n")
 
         def answer(prompt: str) -> str:
             notes.touch()
             return f"I fixed {notes}."
 
         assert_refused(folder, shop, answer)
-        found = folder.get("shop", "login").steps[0].result
-        assert f"named, but not looked at before the turn: {notes}." in found
 
     def test_work_that_somebody_takes_back(self, folder: RunFolder, shop: Path) -> None:
         def answer(prompt: str) -> str:

@@ -78,10 +78,6 @@ def test_memories_stay_within_their_budget_the_best_first() -> None:
     assert "characters left out" in inside
 
 
-def test_no_memories_no_block() -> None:
-    assert "Memories invoked:" not in director_prompt(turns("ok"), [])
-
-
 def test_of_a_long_answer_the_end_is_shown() -> None:
     answer = "start " + "noise " * 20_000 + "AssertionError: 3 != 4"
     inside = block_text(director_prompt(turns(answer), [], text_tokens=300), "answer")
@@ -99,10 +95,6 @@ def test_of_a_long_conversation_the_newest_turns_are_shown() -> None:
     assert "answer 1 " not in inside
     assert "earlier turns left out]" in inside
     assert token_count(inside) < 3200
-
-
-def test_the_last_turn_is_shown_even_if_it_alone_is_over_the_budget() -> None:
-    assert "the end" in director_prompt(turns("x " * 9000 + "the end"), [], conversation_tokens=10)
 
 
 def test_of_a_huge_ticket_the_beginning_counts_most() -> None:

@@ -81,16 +81,6 @@ def test_names_of_a_memory_may_be_sent() -> None:
     assert guard.find_leaks(prompt) == []
 
 
-def test_a_long_name_that_stands_in_the_memory_may_be_sent() -> None:
-    name = "tests/the_index/test_the_index_on_the_orders_was_missing_so_that_every_query.py"
-    assert leak_texts(f"Run {name} again.", f"{MEMORY} It is tested by {name} now.") == []
-
-
-def test_a_name_that_shares_words_with_a_memory_may_be_sent() -> None:
-    names = "whole_table.read_whole the_index/orders_missing.py everyQuery index.on.orders so_that"
-    assert leak_texts(f"Look at {names}.", MEMORY) == []
-
-
 def test_names_inside_a_copied_passage_are_kept_when_it_is_cut() -> None:
     memory = "The login broke because names were not trimmed in forms.py before they were checked by the validator."
     assert LeakGuard([memory]).redact(f"Read this: {memory} Then add a test.") == (
@@ -143,10 +133,6 @@ def test_what_the_ticket_says_may_be_said() -> None:
     assert leak_texts(f"Do this: {RUN_OF_IT}", MEMORY, ticket=("x", f"It was so: {RUN_OF_IT}!")) == []
 
 
-def test_words_of_two_texts_do_not_allow_what_they_make_together() -> None:
-    assert leak_texts(RUN_OF_IT, MEMORY, ticket=(RUN_OF_IT[:40], RUN_OF_IT[40:])) != []
-
-
 def test_scripts_without_blanks_are_guarded_too() -> None:
     memory = "注文の検索が遅いのは顧客番号の索引がなかったからで、追加したら速くなった。"
     assert leak_texts(f"メモ {memory[3:24]}。続けて。", memory) == [memory[3:24]]
@@ -159,10 +145,6 @@ def test_a_cut_prompt_keeps_the_rest() -> None:
         "First look at the plan:\n    [...]\n    Then add one."
     )
     assert guard.redact("\t`keep   this`") == "\t`keep   this`"
-
-
-def test_nothing_is_left_of_a_prompt_that_is_all_memory() -> None:
-    assert LeakGuard([MEMORY]).redact(f"« {MEMORY} »") == ""
 
 
 def test_what_comes_together_by_cutting_is_cut_too() -> None:

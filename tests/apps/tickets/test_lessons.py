@@ -24,7 +24,6 @@ from eunoe.apps.tickets import (
     revert,
 )
 from eunoe.apps.tickets.state import Step
-from eunoe.errors import NotFoundError
 from eunoe.llm.contract import ScriptedLlm as Model
 
 TICKET = Ticket("login", "Fix the login", "Names with blanks are refused.", "shop")
@@ -115,14 +114,6 @@ class TestReverting:
         assert run(folder, memory).run == 2
         assert sorted(path.name for path in place.glob("*.md")) == ["run-001.md", "run-002.md"]
 
-    def test_without_its_log_nothing_is_made_in_the_folder(self, memory: ProjectMemory, tmp_path: Path) -> None:
-        state = run(RunFolder(tmp_path / "logs"), memory)
-        other = RunFolder(tmp_path / "other")
-        assert revert(other, memory, "shop", "login") == state.memories
-        assert not other.path.exists()
-        with pytest.raises(NotFoundError):
-            revert(other, memory, "shop", "login")
-
 
 class TestCleaning:
     def test_the_old_words_are_gone_from_every_byte_of_the_store(self, tmp_path: Path) -> None:
@@ -184,11 +175,6 @@ class TestCleaning:
         assert [receipt.outcome for receipt in receipts] == ["forgotten"]
         assert "hunter2" in find_lessons(memory, "bank")[0].text
 
-    def test_a_reverted_ticket_takes_its_clean_copies_along(self, memory: ProjectMemory, folder: RunFolder) -> None:
-        keep_old_lesson(memory, "Ticket: Fix the login. password=hunter2")
-        redact_lessons(memory, "shop")
-        assert revert(folder, memory, "shop", "login") == [f"{OLD_ID}-1"]
-
     def test_states_and_logs_are_cleaned_too(self, folder: RunFolder) -> None:
         """Also of earlier runs, and of a state that is damaged."""
         for project in ("shop", "bank"):
@@ -220,40 +206,6 @@ class TestCleaning:
         assert list(redact_runs(folder, "shop")) == cleanings
         assert not draft.exists()
         assert list(redact_runs(folder, "shop")) == []
-
-    def test_a_draft_of_a_ticket_that_is_worked_on_is_left(self, folder: RunFolder) -> None:
-        with folder.lock("shop", "login"):
-            draft = folder.ticket_folder("shop", "login") / ".state.json.draft"
-            draft.write_text('{"notes": ["password=hunter2')
-            assert ["being worked on" in cleaning.trouble for cleaning in redact_runs(folder)] == [True]
-            assert draft.exists()
-
-    def test_in_a_damaged_state_only_secrets_are_counted(self, folder: RunFolder) -> None:
-        """Its own token is none: it says which lessons belong to the run."""
-        state = RunState(Ticket("login", "Fix the login", project="shop"), notes=["password=hunter2"])
-        with folder.lock("shop", "login"):
-            folder.save(state)
-        path = folder.ticket_folder("shop", "login") / "state.json"
-        Path(state.log).unlink()
-        path.write_text(path.read_text()[:-9])
-        assert [cleaning.secrets for cleaning in redact_runs(folder, dry_run=True)] == [1]
-        assert [cleaning.secrets for cleaning in redact_runs(folder)] == [1]
-        assert f'"token": "{state.token}"' in path.read_text()
-        assert "hunter2" not in path.read_text()
-
-    def test_a_folder_without_a_lock_is_cleaned_too(self, folder: RunFolder) -> None:
-        with folder.lock("shop", "login"):
-            folder.save(RunState(Ticket("login", "Fix the login", project="shop"), notes=["password=hunter2"]))
-        place = folder.ticket_folder("shop", "login")
-        (place / ".lock").unlink()
-        assert len(list(redact_runs(folder))) == 2
-        assert b"hunter2" not in file_bytes(place)
-
-    def test_other_folders_are_not_touched(self, folder: RunFolder) -> None:
-        other = folder.path / "shop" / "notes"
-        other.mkdir(parents=True)
-        (other / "run-down.md").write_text("password=hunter2")
-        assert list(redact_runs(folder)) == []
 
     def test_a_ticket_that_is_worked_on_is_left_and_named(self, folder: RunFolder) -> None:
         state = RunState(Ticket("login", "Fix the login", project="shop"), notes=["password=hunter2"])

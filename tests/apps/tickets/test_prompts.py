@@ -39,13 +39,6 @@ from eunoe.llm.contract import ScriptedLlm as Model
 
 
 class TestWhatTheWorkerMayNotSee:
-    def test_a_prompt_with_recalled_text_is_written_again(self, folder: RunFolder) -> None:
-        clean = {"complete": False, "summary": "", "next_prompt": "Look at the indexes first."}
-        state, model, worker = run(folder, [LEAK, clean, COMPLETE], ["ok"], memory_recalling(LESSON))
-        assert worker.prompts == ["Look at the indexes first."]
-        assert "repeats wording of project memory" in model.prompts[1].text
-        assert "carried recalled text in 2 places" in state.steps[0].notes[0]
-
     def test_one_that_still_has_it_is_cut(self, folder: RunFolder) -> None:
         state, _, worker = run(folder, [LEAK, LEAK, COMPLETE], ["ok"], memory_recalling(LESSON))
         assert worker.prompts == ["First read this: [...] CUSTOMER_ID, [...] Then go on."]
@@ -61,11 +54,6 @@ class TestWhatTheWorkerMayNotSee:
         assert worker.prompts == [MORE["next_prompt"]]
         assert state.steps[0].failed
         assert "[not sent:" in model.prompts[2].text
-
-    def test_a_director_that_only_copies_fails_the_ticket(self, folder: RunFolder) -> None:
-        only = {"complete": False, "summary": "", "next_prompt": LESSON}
-        state, _, worker = run(folder, lambda _: only, [], memory_recalling(LESSON))
-        assert (state.outcome, worker.prompts) == ("failed", [])
 
     def test_what_was_recalled_in_an_earlier_turn_is_still_guarded(self, folder: RunFolder) -> None:
         memory = RecordingMemory(lambda query: [("m1", LESSON, 0.9)] if query == COMPLETED_WORK_QUERY else [])
@@ -86,14 +74,6 @@ class TestWhatTheWorkerMayNotSee:
         leak = {"complete": False, "summary": "", "next_prompt": f"Do: {copied} and stop."}
         _, _, worker = run(folder, [leak, leak, COMPLETE], ["ok"], memory_recalling(lines))
         assert worker.prompts == ["Do: [...] and stop."]
-
-    def test_words_of_the_ticket_and_of_the_worker_may_be_said(self, folder: RunFolder) -> None:
-        ticket = Ticket("t", "Index", LESSON, "shop")
-        decision = {"complete": False, "summary": "", "next_prompt": f"Do this: {LESSON}"}
-        _, _, worker = run(folder, [decision, COMPLETE], ["ok"], memory_recalling(f"Ticket: Index. {LESSON}"), ticket)
-        assert worker.prompts == [f"Do this: {LESSON}"]
-        _, _, worker = run(folder, [PLAN, decision, COMPLETE], [LESSON, "ok"], memory_recalling(LESSON))
-        assert worker.prompts[1] == f"Do this: {LESSON}"
 
     def test_what_the_check_wrote_and_what_was_found_may_be_said(self, folder: RunFolder, tmp_path: Path) -> None:
         decision = {"complete": False, "summary": "", "next_prompt": f"Do this: {LESSON}"}

@@ -58,15 +58,6 @@ def test_what_only_looks_like_one_stays(text: str) -> None:
     assert redact(text) == text
 
 
-@pytest.mark.parametrize("sample", SECRETS, ids=lambda sample: sample.text[:30])
-def test_it_is_found_among_other_lines_and_these_stay(sample: Sample) -> None:
-    before, after = "$ make test in src/shop/forms.py", "at commit 9f86d081884c7d65: 3 failed"
-    shown = redact(f"{before}\n{sample.text}\n\n{after}")
-    assert [secret for secret in sample.secrets if secret in shown] == []
-    assert shown.startswith(before)
-    assert shown.endswith(after)
-
-
 def test_what_stands_around_it_is_kept() -> None:
     assert (
         redact("postgres://shop:hunter2@db:5432/orders is down") == "postgres://shop:[redacted]@db:5432/orders is down"

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +23,6 @@ from tests.support.ticket_runs import (
 
 from eunoe.apps.projects import ProjectMemory
 from eunoe.apps.tickets import (
-    CommandWorker,
     Director,
     Limits,
     Run,
@@ -65,9 +61,6 @@ class TestTheLoop:
         assert len(worker.prompts) == 3
         assert len(model.prompts) == 4
 
-    def test_completion_on_the_last_answer_counts(self, folder: RunFolder) -> None:
-        assert run(folder, [PLAN, COMPLETE], ["ok"], limits=Limits(turns=1))[0].outcome == "completed"
-
     def test_a_failure_of_the_worker_is_shown_to_the_director(self, folder: RunFolder) -> None:
         state, model, _ = run(folder, [PLAN, MORE, COMPLETE], [WorkerError("no disk left"), "Done."])
         assert state.outcome == "completed"
@@ -82,11 +75,6 @@ class TestTheLoop:
         assert state.reason.startswith("the worker failed 3 times in a row")
         assert state.reason.endswith("xxc")
         assert len(worker.prompts) == 3
-
-    def test_a_success_in_between_starts_the_count_again(self, folder: RunFolder) -> None:
-        script = [WorkerError("a"), WorkerError("b"), "fine", WorkerError("c"), WorkerError("d"), "fine"]
-        state, _, _ = run(folder, [PLAN] * 6 + [COMPLETE], script)
-        assert state.outcome == "completed"
 
     def test_a_bad_answer_of_the_model_is_asked_for_again(self, folder: RunFolder) -> None:
         silly = {"complete": True, "summary": "done already", "next_prompt": ""}
@@ -110,23 +98,11 @@ class TestTheLoop:
         assert worker.prompts == []
         assert "half" in model.prompts[0].text
 
-    def test_real_processes_do_the_work(self, folder: RunFolder, tmp_path: Path) -> None:
-        code = "import sys, pathlib; pathlib.Path('done.txt').open('a').write(sys.stdin.read() + '|'); print('written')"
-        worker = CommandWorker([sys.executable, "-c", code], directory=tmp_path)
-        state = Run(TICKET, Director(Model([PLAN, MORE, COMPLETE])), worker, folder).finish()
-        assert state.outcome == "completed"
-        assert (tmp_path / "done.txt").read_text() == f"{PLAN['next_prompt']}|{MORE['next_prompt']}|"
-
     def test_a_ticket_needs_a_project(self, folder: RunFolder) -> None:
         with pytest.raises(InputError, match="no project"):
             run(folder, [], [], ticket=Ticket("a", "b"))
         with pytest.raises(ScopeError, match="longer than"):
             run(folder, [], [], ticket=Ticket("a", "b", "", "x" * 600))
-
-    def test_odd_words_of_a_worker_are_written_down(self, folder: RunFolder) -> None:
-        state, _, _ = run(folder, [PLAN, PLAN, COMPLETE], ["\ud800\x00 half", OSError("bad name \udcff")])
-        assert folder.get("shop", TICKET.id).turns[0].answer == "\ufffd\n half"
-        assert "OSError: bad name" in Path(state.log).read_text()
 
 
 class TestMemory:
@@ -155,17 +131,6 @@ class TestMemory:
         assert atom.metadata["ticket"] == "search-1"
         assert atom.metadata["outcome"] == "completed"
         assert atom.time is not None
-
-    def test_a_later_ticket_is_shown_it_with_score_date_and_ticket(
-        self, folder: RunFolder, memory: ProjectMemory
-    ) -> None:
-        run(folder, [PLAN, COMPLETE], ["ok"], memory)
-        later = Ticket("search-2", "Search for orders is slow again", "It takes minutes.", "shop")
-        _, model, _ = run(folder, [PLAN, COMPLETE], ["ok"], memory, later)
-        line = re.search(r"^1\. \[(.*?)\] (.*)$", model.prompts[0].text, re.MULTILINE)
-        assert line
-        assert re.fullmatch(r'score [01]\.\d\d, \d{4}-\d\d-\d\d, ticket "search-1"', line[1])
-        assert json.loads(line[2]).startswith("Ticket: Slow search.")
 
     def test_two_tickets_with_the_same_words_are_two_memories_and_reverting_one_leaves_the_other(
         self, folder: RunFolder, memory: ProjectMemory
@@ -207,10 +172,6 @@ class TestMemory:
         with pytest.raises(NotFoundError, match="no ticket nothing"):
             revert(folder, memory, "shop", "nothing")
 
-    def test_it_is_reverted_without_its_log_too(self, folder: RunFolder, memory: ProjectMemory, tmp_path: Path) -> None:
-        state, _, _ = run(folder, [PLAN, COMPLETE], ["ok"], memory)
-        assert revert(RunFolder(tmp_path / "other"), memory, "shop", "search-1") == state.memories
-
     def test_a_memory_that_fails_is_logged_and_counted_and_stops_nothing(
         self, folder: RunFolder, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -226,12 +187,6 @@ class TestMemory:
         assert "Memories invoked:" not in model.prompts[0].text.partition("</ticket")[2]
         assert "Memory failed 3 times." in Path(state.log).read_text()
 
-    def test_what_could_not_be_kept_is_kept_by_the_next_run(self, folder: RunFolder, memory: ProjectMemory) -> None:
-        run(folder, [PLAN, COMPLETE], ["ok"], BrokenMemory())
-        state, model, _ = run(folder, [], [], memory)
-        assert model.prompts == []
-        assert stored_texts(memory) == [state.ticket.document(f"{state.summary} {state.evidence}")]
-
     def test_what_another_agent_learned_meanwhile_is_shown_in_the_next_turn(
         self, folder: RunFolder, memory: ProjectMemory, tmp_path: Path
     ) -> None:
@@ -246,36 +201,11 @@ class TestMemory:
         assert "that the index is missing" not in model.prompts[0].text
         assert "that the index is missing" in model.prompts[1].text
 
-    def test_what_was_forgotten_meanwhile_is_not_shown(self, folder: RunFolder, memory: ProjectMemory) -> None:
-        id = memory.index("shop", ["Slow search of orders is a matter of indexes."])[0]
-
-        class ForgettingMemory(RecordingMemory):
-            memory: Any = None
-
-            def retrieve(self, project: str, queries: Sequence[str], num_to_retrieve: int) -> list[dict[str, Any]]:
-                results = memory.retrieve(project, queries, num_to_retrieve)
-                if id in results[0]["ids"]:
-                    memory.delete(project, [id])
-                return results
-
-        forgetting = ForgettingMemory()
-        forgetting.memory = memory.memory
-        state, model, _ = run(folder, [PLAN, COMPLETE], ["ok"], forgetting)
-        assert state.memory_failures == 0
-        assert "a matter of indexes" not in model.prompts[0].text
-
     def test_without_memory_it_says_so_once(self, folder: RunFolder) -> None:
         lines: list[str] = []
         state, _, _ = run(folder, [PLAN, MORE, COMPLETE], ["a", "b"], say=lines.append)
         assert state.outcome == "completed"
         assert sum("no memory" in line for line in lines) == 1
-
-    def test_a_huge_description_is_asked_for_and_shown_in_part(self, folder: RunFolder) -> None:
-        memory = RecordingMemory()
-        huge = Ticket("huge", "Huge", "word " * 100_000, "shop")
-        _, model, _ = run(folder, [PLAN, COMPLETE], ["ok"], memory, huge)
-        assert len(memory.queries[0][0]) <= 1500
-        assert len(model.prompts[0].text) < 40_000
 
 
 class TestEndings:
@@ -315,13 +245,6 @@ class TestEndings:
         assert (again.memories, again.run) == (first.memories, 1)
         assert model.prompts == worker.prompts == []
         assert len(stored_texts(memory)) == 1
-
-    def test_it_is_run_again_if_that_is_asked_for(self, folder: RunFolder, memory: ProjectMemory) -> None:
-        run(folder, [PLAN, COMPLETE], ["ok"], memory)
-        state, _, _ = run(folder, [PLAN, COMPLETE], ["ok"], memory, again=True)
-        assert state.run == 2
-        assert len(stored_texts(memory)) == 2
-        assert sorted(path.name for path in Path(state.log).parent.glob("*.md")) == ["run-001.md", "run-002.md"]
 
     def test_a_ticket_whose_words_have_changed_is_begun_anew(self, folder: RunFolder) -> None:
         with pytest.raises(LlmError):

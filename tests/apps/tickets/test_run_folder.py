@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -84,16 +83,6 @@ def test_a_value_of_another_type_is_damage(folder: RunFolder, place: tuple[str |
     assert isinstance(next(folder.all()), DamagedRun)
 
 
-def test_every_damaged_state_is_set_aside_under_its_own_name(folder: RunFolder) -> None:
-    path = folder.ticket_folder("shop", "x") / "state.json"
-    path.mkdir(parents=True)
-    assert isinstance(next(folder.all()), DamagedRun)
-    assert folder.load_or_set_aside("shop", "x") is None
-    path.write_text("{}")
-    assert folder.load_or_set_aside("shop", "x") is None
-    assert sorted(place.name for place in path.parent.iterdir()) == ["state.damaged-2.json", "state.damaged.json"]
-
-
 SAVING = """
 import sys
 from eunoe.apps.tickets import RunFolder, RunState, Ticket
@@ -128,12 +117,3 @@ def test_a_killed_process_leaves_no_stray_files(folder: RunFolder) -> None:
         pass
     assert {path.name for path in place.iterdir()} <= {".lock", "run-001.md", "state.json"}
     assert folder.get("shop", "x").ticket.title == "Title"
-
-
-def test_drafts_of_other_versions_are_removed_too(folder: RunFolder) -> None:
-    place = folder.ticket_folder("shop", "x")
-    place.mkdir(parents=True)
-    for name in (f".state.json.{os.getpid()}", ".run-001.md.4711", ".state.json.draft"):
-        (place / name).touch()
-    with folder.lock("shop", "x"):
-        assert [path.name for path in place.iterdir()] == [".lock"]

@@ -106,14 +106,6 @@ def test_a_secret_is_refused_as_an_id(tmp_path: Path, front_matter: str) -> None
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_secret_is_refused_as_the_name_of_a_file(tmp_path: Path) -> None:
-    file = tmp_path / f"ghp_{RANDOM[:36]}.md"
-    file.write_text("# Fix the login\n")
-    with pytest.raises(InputError, match="holds a secret") as caught:
-        read_ticket(file)
-    assert RANDOM[:36] not in str(caught.value)
-
-
 @pytest.mark.parametrize(
     "id", ["password-reset-2", "token refresh", "SHOP-1234", "3f2a9b1c4d5e6f708192a3b4c5d6e7f801234567"]
 )

@@ -126,27 +126,6 @@ def test_what_makes_no_sense_is_named_with_its_place_and_the_rest_comes(memory: 
     assert [line.split(":")[1] for line in report.problems] == ["8", "9", "1", "2", "3", "4", "5", "6"]
 
 
-def test_copies_are_one_and_repositories_stay_apart(memory: Memory, dump: Path) -> None:
-    copies = document(1), document(2, content="Pattern 1."), document(3, content="Pattern 1.", repository_id="blog")
-    report = import_dumps(memory, write_lines(dump, *copies))
-    assert (report.stored, report.known, report.repositories) == (2, 1, 2)
-    (item,) = memory.list(SCOPE).items
-    assert len(item.files) == 2
-
-
-def test_long_contents_come_whole(memory: Memory, dump: Path) -> None:
-    content = "A long pattern. " * 600
-    assert import_dumps(memory, write_lines(dump, document(1, content=content))).stored == 1
-    assert len(memory.list(SCOPE).items) > 1
-
-
-def test_what_was_forgotten_here_stays_so(memory: Memory, dump: Path) -> None:
-    import_dumps(memory, write_lines(dump, document(1)))
-    memory.forget(SCOPE, [item.id for item in memory.list(SCOPE).items])
-    assert import_dumps(memory, dump).forgotten == 1
-    assert memory.list(SCOPE).items == ()
-
-
 def test_no_file_and_an_unreadable_one(memory: Memory, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="name the dumps"):
         import_dumps(memory)

@@ -35,12 +35,6 @@ def test_a_branch_and_a_commit_that_are_given_count_more(tree: Path) -> None:
     assert (checkout.branch, checkout.commit) == ("release", "abc")
 
 
-def test_a_detached_head_has_a_commit_and_no_branch(tree: Path) -> None:
-    git(tree, "checkout", "-q", "--detach")
-    checkout = open_checkout(tree)
-    assert (checkout.branch, checkout.commit) == ("", git(tree, "rev-parse", "HEAD"))
-
-
 def test_a_repository_without_a_commit_has_a_root(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "-b", "main")
     (tmp_path / "src").mkdir()
@@ -101,11 +95,6 @@ def test_what_lies_outside_keeps_its_path_and_is_never_read(tree: Path, tmp_path
     assert relative(checkout, "leak.txt") == "leak.txt"
     assert relative(checkout, f"{tree}-2/src/app.py") == f"{tree}-2/src/app.py"
     assert checkout.blob_hashes(["leak.txt", "../secret.txt", str(tmp_path / "secret.txt")]) == {}
-
-
-def test_paths_of_a_folder_in_the_repository(tree: Path) -> None:
-    checkout = open_checkout(tree / "src")
-    assert checkout.relative_paths(["app.py", "README.md", "new.py"]) == ["src/app.py", "README.md", "src/new.py"]
 
 
 def test_windows_paths() -> None:

@@ -25,7 +25,7 @@ from tests.support.chat_models import ScriptedModel, StreamingModel, tool_call
 from tests.support.checkouts import make_checkout
 
 import eunoe
-from eunoe.apps.wiki import WIKI_MEMORY_SYSTEM_PROMPT, WikiMemoryMiddleware, WikiMemoryService
+from eunoe.apps.wiki import WIKI_MEMORY_SYSTEM_PROMPT, WikiMemoryMiddleware
 from eunoe.errors import InputError
 from eunoe.hosts import common
 from eunoe.hosts.langchain import MemoryMiddleware
@@ -89,15 +89,6 @@ def test_a_model_stores_recalls_and_reads(memory: Memory, tmp_path: Path, run: R
         assert "never instructions" in result.content
 
 
-@RUNS
-def test_nothing_found_is_said_in_words(memory: Memory, run: Run) -> None:
-    recalled, files = run(
-        memory, tool_call("recall_memories", query="x"), tool_call("get_file_memories", file_paths=["a"]), "Done."
-    )
-    assert recalled.content == "No relevant memories found."
-    assert files.content == "No memories found for these files."
-
-
 CALLS = [
     STORE,
     tool_call("recall_memories", query="x"),
@@ -131,45 +122,6 @@ def test_faults_come_back_as_errors_without_their_text(path: Path, run: Run) -> 
     assert all(str(path) not in result.content for result in results)
 
 
-@RUNS
-def test_what_a_model_gets_wrong_is_told_and_not_retried(memory: Memory, run: Run) -> None:
-    results = run(
-        memory,
-        tool_call("store_memory", content="x", memory_type="opinion"),
-        tool_call("store_memory", content=" ", memory_type="pattern_found"),
-        tool_call("recall_memories", query=""),
-        tool_call("get_memory", memory_id="nothing"),
-        "Done.",
-    )
-    assert [result.status for result in results] == ["error"] * 4
-    assert "'structural_decision', 'pattern_found' or 'cross_reference'" in results[0].content
-    assert memory.scopes() == []
-
-
-@pytest.mark.parametrize(
-    ("threshold", "arguments", "found"),
-    [(None, {}, 1), (0.0, {}, 2), (0.0, {"score_threshold": 0.2}, 1), (0.99, {}, 0), (0.99, {"score_threshold": 0}, 2)],
-)
-def test_what_bears_little_on_a_question_is_not_called_relevant(
-    tmp_path: Path, threshold: float | None, arguments: dict[str, Any], found: int
-) -> None:
-    options = {} if threshold is None else {"score_threshold": threshold}
-    store = [
-        tool_call("store_memory", id=text, content=text, memory_type="pattern_found")
-        for text in (
-            "Prices are stored as integer cents.",
-            "Settings are read from a file.",
-            "Errors are logged in JSON.",
-        )
-    ]
-    recall = tool_call("recall_memories", query="where is money represented", **arguments)
-    with eunoe.open(tmp_path / "memory.db") as memory:  # with the vectors of the default embedder
-        middleware = WikiMemoryMiddleware("page_agent", memory=memory, **options)
-        agent = create_agent(ScriptedModel(*store, recall, "Done."), [], middleware=[middleware])
-        answer = agent.invoke(ask())["messages"][-2].content
-    assert answer.startswith(f"Found {found} relevant" if found else "No relevant memories found.")
-
-
 def test_the_schemas_name_the_types_and_nothing_of_the_run() -> None:
     schemas = {
         tool.name: tool.tool_call_schema.model_json_schema() for tool in WikiMemoryMiddleware("page_agent").tools
@@ -184,14 +136,6 @@ def test_the_schemas_name_the_types_and_nothing_of_the_run() -> None:
     types = ["structural_decision", "pattern_found", "cross_reference"]
     assert schemas["store_memory"]["properties"]["memory_type"]["enum"] == types
     assert schemas["store_memory"]["required"] == ["content", "memory_type"]
-
-
-@pytest.mark.parametrize(("limit", "count"), [(-3, 1), (0, 1), (2, 2), (10**9, 50)])
-def test_the_limit_is_clamped(memory: Memory, limit: int, count: int) -> None:
-    items = [{"text": f"Rule {number} of storage.", "label": "pattern_found"} for number in range(60)]
-    memory.remember_many({"repository": str(SHOP)}, items)
-    (result,) = run(memory, tool_call("recall_memories", query="storage rule", limit=limit), "Done.")
-    assert result.content.startswith(f"Found {count} relevant memories:")
 
 
 def test_long_memories_are_marked_as_excerpts_and_can_be_read_whole(memory: Memory) -> None:
@@ -238,17 +182,6 @@ def test_guidance_is_appended_to_the_system_blocks_and_asks_for_nothing() -> Non
         assert model.requests[0][0].content == [*before, {"type": "text", "text": f"\n\n{WIKI_MEMORY_SYSTEM_PROMPT}"}]
     for word in ("must", "mandatory", "required", "failure", "always", "at least"):
         assert word not in WIKI_MEMORY_SYSTEM_PROMPT.lower()
-
-
-def test_guidance_alone_and_guidance_of_ones_own() -> None:
-    model = ScriptedModel("Done.")
-    create_agent(model, [], middleware=[WikiMemoryMiddleware("page_agent", "Use memory.")]).invoke(ask())
-    assert model.requests[0][0].content == [{"type": "text", "text": "Use memory."}]
-
-
-def test_an_agent_without_a_name_is_refused() -> None:
-    with pytest.raises(InputError, match="name the agent"):
-        WikiMemoryMiddleware(" ")
 
 
 @pytest.mark.parametrize("model", [ScriptedModel, StreamingModel])
@@ -318,12 +251,6 @@ class TestStack:
         (recalled,) = [each for each in messages if isinstance(each, ToolMessage) and each.name == "recall_memories"]
         assert PATTERN in recalled.content
 
-    def test_with_a_structured_answer(self, memory: Memory) -> None:
-        model = ScriptedModel(TODO, STORE, tool_call("Outline", title="Shop"))
-        agent = create_agent(model, [], middleware=stack(memory), response_format=Outline)
-        assert asyncio.run(agent.ainvoke(ask()))["structured_response"] == Outline(title="Shop")
-        assert texts(memory) == [PATTERN]
-
     def test_streamed(self, memory: Memory) -> None:
         async def main() -> tuple[str, list[str]]:
             agent = create_agent(StreamingModel(STORE, "Stored."), [], middleware=stack(memory))
@@ -340,14 +267,6 @@ class TestStack:
         assert "tools" in nodes
         assert texts(memory) == [PATTERN]
 
-    def test_a_fault_of_memory_is_told_once_and_the_run_goes_on(self, path: Path) -> None:
-        closed = eunoe.open(path, embedder="none")
-        closed.close()
-        agent = create_agent(ScriptedModel(STORE, PAGE), [], middleware=stack(closed))
-        messages = agent.invoke(ask())["messages"]
-        assert [each.status for each in messages if isinstance(each, ToolMessage)] == ["error"]
-        assert messages[-1].content == PAGE
-
 
 RECALL = tool_call("recall_memories", query="command pattern")
 
@@ -362,7 +281,7 @@ def remembering_model(messages: list[Any]) -> AIMessage | str:
     return "Done."
 
 
-@pytest.mark.parametrize(("way", "runs"), [("tasks", 200), ("threads", 60)])
+@pytest.mark.parametrize(("way", "runs"), [("tasks", 60), ("threads", 40)])
 def test_many_runs_over_20_repositories_through_one_agent_stay_apart(memory: Memory, way: str, runs: int) -> None:
     middleware = WikiMemoryMiddleware("page_agent", memory=memory)
     agent = create_agent(ScriptedModel(remembering_model), [], middleware=[middleware])
@@ -384,20 +303,6 @@ def test_many_runs_over_20_repositories_through_one_agent_stay_apart(memory: Mem
         recalled = [each.content for each in result["messages"] if isinstance(each, ToolMessage)][-1]
         assert f"Secret {number}-of-{number % 20}." in recalled
         assert recalled.count("-of-") == recalled.count(f"-of-{number % 20}.")
-
-
-def test_who_stored_it_is_recorded(memory: Memory) -> None:
-    for name in ("structure_agent", "page_agent"):
-        call = tool_call("store_memory", content=f"By {name}.", memory_type="structural_decision")
-        create_agent(ScriptedModel(call, "Done."), [], middleware=[WikiMemoryMiddleware(name, memory=memory)]).invoke(
-            ask()
-        )
-    service = WikiMemoryService(WikiMemoryMiddleware("x", memory=memory).service._repository)
-    found = asyncio.run(service.search_memories(SHOP, "by", score_threshold=0))["memories"]
-    assert {each["content"]: each["source_agent"] for each in found} == {
-        "By structure_agent.": "structure_agent",
-        "By page_agent.": "page_agent",
-    }
 
 
 @RUNS

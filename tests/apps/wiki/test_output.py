@@ -84,17 +84,6 @@ def test_a_run_that_did_not_end_is_taken_up(tmp_path: Path) -> None:
         assert [folder.has_page(id) for id in ("a", "b")] == [True, False]
 
 
-def test_a_page_of_the_run_before_does_not_count_as_one_of_this(tmp_path: Path) -> None:
-    write(tmp_path, "a", "b")
-    with OutputFolder(tmp_path, "r1").opened() as folder:
-        assert folder.begin(force=False) == structure("a", "b")
-        folder.plan(structure("a", "b"))
-        assert not folder.has_page("a")
-        folder.write_page("a", "text")
-        assert folder.has_page("a")
-        assert not folder.has_page("b")
-
-
 @pytest.mark.parametrize(("was", "now", "goes_on"), [(0, 1, False), (1, 1, True), (1, 0, True), (0, 0, True)])
 def test_force_takes_up_only_what_was_forced(tmp_path: Path, was: int, now: int, goes_on: bool) -> None:
     write(tmp_path, "a", force=bool(was), finish=False)
@@ -158,20 +147,9 @@ def test_killed_at_any_moment_pages_are_whole_and_the_next_run_knows_them(tmp_pa
     assert names(tmp_path) == {"index.md", *(f"{id}.md" for id in ids)}
 
 
-def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
-    with OutputFolder(tmp_path, "r1").opened(), pytest.raises(ConflictError, match="another process"):
-        write(tmp_path, "a")
-
-
 def test_the_folder_of_another_repository_is_refused(tmp_path: Path) -> None:
     write(tmp_path, "a")
     with pytest.raises(InputError, match="repository r1"), OutputFolder(tmp_path, "r2").opened():
-        pass
-
-
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="is a file"), OutputFolder(tmp_path / "file", "r1").opened():
         pass
 
 

@@ -12,7 +12,7 @@ from tests.apps.wiki.conftest import Generate
 from tests.support.wiki_author import Author, AuthorModel
 
 from eunoe.apps.wiki import generate_wiki
-from eunoe.errors import ConflictError, LlmError, StoreError
+from eunoe.errors import ConflictError, LlmError
 from eunoe.memory import Memory
 
 SCOPE = "repository=r1"
@@ -62,13 +62,6 @@ def test_a_page_recalls_what_another_page_of_the_same_run_has_stored(author: Aut
     )
     generate(concurrency=1)
     assert all(OLD[1] in answer for answer in author.results("recall_memories"))
-
-
-def test_regenerating_keeps_what_was_remembered(author: Author, memory: Memory, generate: Generate) -> None:
-    generate()
-    author.page_script = storing("New.")
-    generate()
-    assert texts(memory) == {*OLD, "New."}
 
 
 def test_force_leaves_nothing_old_and_what_is_new(author: Author, memory: Memory, generate: Generate) -> None:
@@ -139,17 +132,6 @@ def test_a_plain_run_after_a_failed_forced_one_deletes_nothing(
     assert texts(memory) == {*OLD, "New."}
 
 
-def test_a_memory_that_cannot_be_hidden_stops_a_forced_run_before_it_begins(
-    author: Author, memory: Memory, generate: Generate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    generate()
-    author.seen = []
-    monkeypatch.setattr(type(memory), "expire", lambda *_, **__: 1 / 0)
-    with pytest.raises(StoreError, match="cannot be hidden"):
-        generate(force=True)
-    assert author.seen == []
-
-
 def test_a_forced_run_that_is_cancelled_brings_everything_back(
     author: Author, memory: Memory, generate: Generate, shop: Path, tmp_path: Path
 ) -> None:
@@ -197,21 +179,3 @@ def test_beside_a_forced_run_no_other_uses_the_memories_of_its_repository(
     assert not list(tmp_path.glob("*.lock"))
     author.on_page = lambda id: None
     assert generate(force=True, out_dir=tmp_path / "other").is_complete
-
-
-def test_runs_that_are_not_forced_may_go_on_side_by_side(author: Author, generate: Generate, tmp_path: Path) -> None:
-    def begin_another(id: str) -> None:
-        author.on_page = lambda id: None
-        assert generate(out_dir=tmp_path / "other").is_complete
-
-    author.on_page = begin_another
-    assert generate(concurrency=1).is_complete
-
-
-def test_a_forced_run_does_not_disturb_another_repository(author: Author, generate: Generate, tmp_path: Path) -> None:
-    def begin_another(id: str) -> None:
-        author.on_page = lambda id: None
-        assert generate("r2", force=True, out_dir=tmp_path / "other").is_complete
-
-    author.on_page = begin_another
-    assert generate(force=True, concurrency=1).is_complete

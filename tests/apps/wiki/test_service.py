@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,11 +16,9 @@ import pytest
 from tests.support.checkouts import git, make_checkout
 
 import eunoe
-from eunoe.apps.wiki import MemoryType, WikiMemory, WikiMemoryRepository, WikiMemoryService
+from eunoe.apps.wiki import MemoryType, WikiMemoryRepository, WikiMemoryService
 from eunoe.errors import StoreBusyError
-from eunoe.hosts import common
 from eunoe.memory import Memory
-from eunoe.model.arguments import utc_now
 
 SHOP, BLOG = uuid4(), uuid4()
 FIELDS = {
@@ -130,17 +127,6 @@ def test_repositories_stay_apart(desk: Desk) -> None:
     assert [each["content"] for each in desk.search("sells")] == ["The shop sells tea."]
 
 
-def test_three_memories_come_in_the_order_of_their_relevance(tmp_path: Path) -> None:
-    with eunoe.open(tmp_path / "memory.db") as memory:
-        desk = Desk(memory, tmp_path)
-        desk.store("The database layer uses SQLite with write-ahead logging for durable storage.")
-        desk.store("Storage settings are read from a file.")
-        desk.store("The front page greets visitors with a picture of a cat.")
-        found = desk.search("How does the database layer keep data in durable storage?")
-    assert [each["content"][:20] for each in found][:2] == ["The database layer u", "Storage settings are"]
-    assert [each["score"] for each in found] == sorted((each["score"] for each in found), reverse=True)
-
-
 MEMORIES = [
     "Authentication uses JWT tokens.",
     "Errors are logged in JSON.",
@@ -160,14 +146,6 @@ def full_desk(tmp_path: Path) -> Iterator[Desk]:
         yield desk
 
 
-@pytest.mark.parametrize("question", ["how do users log in", "How does a customer log in to the shop?"])
-def test_a_verb_that_means_something_else_does_not_come_first(full_desk: Desk, question: str) -> None:
-    desk = full_desk
-    scores = {each["content"]: each["score"] for each in desk.search(question, score_threshold=0)}
-    assert max(scores, key=scores.__getitem__) == MEMORIES[0]
-    assert scores[MEMORIES[0]] - scores.get(MEMORIES[1], 0) > 0.15
-
-
 def test_what_scores_too_little_is_not_found_and_the_threshold_can_be_set(full_desk: Desk) -> None:
     desk = full_desk
     question = "how do users log in"
@@ -185,14 +163,6 @@ def test_a_type_is_chosen_before_the_limit(desk: Desk) -> None:
     desk.store("Storage gets a section.", "structural_decision")
     (found,) = desk.search("storage", 1, MemoryType.STRUCTURAL_DECISION)
     assert found["content"] == "Storage gets a section."
-
-
-@pytest.mark.parametrize(("limit", "count"), [(-5, 1), (0, 1), (3, 3), (10**12, 50)])
-def test_the_limit_is_clamped(desk: Desk, limit: int, count: int) -> None:
-    desk.memory.remember_many(
-        f"repository={SHOP}", [{"text": f"Storage rule {number}.", "label": "pattern_found"} for number in range(60)]
-    )
-    assert len(desk.search("storage rule", limit)) == count
 
 
 LONG = "\n\n".join(
@@ -261,12 +231,6 @@ def test_a_memory_says_when_its_files_have_changed(desk: Desk) -> None:
     git(desk.tree, "checkout", "-q", "HEAD~1", "--", ".")
     assert staleness(repo_dir=desk.tree) == fresh
     assert staleness()["About both."] == (None, [])
-
-
-def test_a_memory_without_hashes_does_not_claim_to_be_fresh(desk: Desk) -> None:
-    desk.store("Stored without a tree.", file_paths=["src/app.py"])
-    (found,) = desk.search("tree", repo_dir=desk.tree)
-    assert found["stale"] is None
 
 
 def test_the_same_insight_of_many_agents_at_once_is_one_memory_with_all_their_files(desk: Desk) -> None:
@@ -339,16 +303,6 @@ class TestHiding:
         assert desk.run("restore_memories", SHOP)["restored_count"] == 1
         assert desk.memory.list(f"repository={SHOP}", retired=True, limit=100).items == before
 
-    def test_what_was_replaced_does_not_come_back(self, desk: Desk) -> None:
-        old = desk.store("Old handlers.")
-        desk.store("New handlers.", replaces=old["memory_id"])
-        assert desk.run("hide_memories", SHOP)["hidden_count"] == 1
-        assert desk.run("restore_memories", SHOP)["restored_count"] == 1
-        assert [each["content"] for each in desk.search("handlers")] == ["New handlers."]
-        desk.run("hide_memories", SHOP)
-        assert desk.run("purge_hidden_memories", SHOP)["deleted_count"] == 2
-        assert desk.memory.list(f"repository={SHOP}", retired=True).items == ()
-
     @pytest.mark.remote
     def test_a_run_that_succeeds_leaves_none_old_and_all_new(self, desk: Desk) -> None:
         desk.store("Old and gone.", file_paths=["src/app.py"])
@@ -361,26 +315,6 @@ class TestHiding:
         found = {each["content"]: each["stale"] for each in desk.search("old gone known again new", repo_dir=desk.tree)}
         assert found == {"Known again.": False, "New.": False}
         assert desk.run("restore_memories", SHOP)["restored_count"] == 0
-
-    def test_one_that_is_stored_again_meanwhile_counts_as_new(self, desk: Desk) -> None:
-        desk.store("Known again.")
-        begin = utc_now()
-        desk.run("hide_memories", SHOP, begin)
-        desk.store("Known again.")
-        assert desk.run("hide_memories", SHOP, begin)["hidden_count"] == 0
-        assert desk.run("purge_hidden_memories", SHOP)["deleted_count"] == 0
-        assert len(desk.search("known")) == 1
-
-    def test_it_survives_the_process(self, tmp_path: Path) -> None:
-        for verb in ("hide_memories", "restore_memories"):
-            with eunoe.open(tmp_path / "memory.db", embedder="none") as memory:
-                desk = Desk(memory, tmp_path)
-                if verb == "hide_memories":
-                    desk.store("Kept.")
-                else:
-                    assert desk.search("kept") == []
-                checked(desk.run(verb, SHOP))
-                assert bool(desk.search("kept")) == (verb == "restore_memories")
 
     def test_a_purge_takes_hidden_ones_too(self, desk: Desk) -> None:
         desk.store("Hidden.")
@@ -417,26 +351,6 @@ def test_faults_within_are_not_told_outside(error: Exception, caplog: pytest.Log
     assert "secret" not in caplog.text
 
 
-def test_dependencies_are_injected() -> None:
-    repository, tool = AsyncMock(spec=WikiMemoryRepository), object()
-    repository.vector_search.return_value = [
-        WikiMemory(
-            repository_id=SHOP, memory_type=MemoryType.PATTERN_FOUND, content="Words.", source_agent="page_agent"
-        )
-    ]
-    repository.serialize_many = WikiMemoryRepository().serialize_many
-    service = WikiMemoryService(wiki_memory_repo=repository, embedding_tool=tool)
-    stored = asyncio.run(
-        service.store_memory(
-            repository_id=SHOP, content="Words.", memory_type=MemoryType.PATTERN_FOUND, source_agent="page_agent"
-        )
-    )
-    (inserted,) = repository.insert.await_args.args
-    assert stored["memory_id"] == inserted.id
-    found = asyncio.run(service.search_memories(repository_id=SHOP, query="words", limit=5, memory_type=None))
-    assert [each["content"] for each in found["memories"]] == ["Words."]
-
-
 def test_without_a_memory_the_store_of_the_command_line_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -448,32 +362,6 @@ def test_without_a_memory_the_store_of_the_command_line_is_used(
     assert path.exists()
     result = asyncio.run(WikiMemoryService.purge_for_repository(SHOP))
     assert result == {"status": "success", "deleted_count": 1, "repository_id": str(SHOP)}
-
-
-def test_what_agents_remember_elsewhere_is_purged_where_it_is(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "eunoe")
-    desk.store("Words.")
-    result = asyncio.run(WikiMemoryService.purge_for_repository(SHOP, desk.service._repository.memory))
-    assert (result["status"], result["deleted_count"]) == ("success", 1)
-    assert f"purged 1 memories of repository {SHOP}" in caplog.text
-    common.default_memory().close()
-    common._open.cache_clear()
-
-
-def test_a_tenant_sees_its_own(desk: Desk) -> None:
-    acme = Desk(desk.memory.restricted(tenant="acme"), desk.tree)
-    acme.store(LONG)
-    assert [each["content"] for each in acme.search("handler")] == [LONG]
-    assert desk.search("handler") == []
-    assert [scope.text for scope in desk.memory.scopes()] == [f"repository={SHOP}/tenant=acme"]
-
-
-def test_odd_paths_harm_nothing(desk: Desk) -> None:
-    odd = ["a\0b", "x" * 5000, "/", "//", "..", "~", "a\nb", "C:"]
-    checked(desk.store("Odd.", file_paths=odd, repo_dir=desk.tree))
-    for path in odd:
-        desk.by_files(path, repo_dir=desk.tree)
-    assert desk.by_files("~", repo_dir=desk.tree) == ["Odd."]
 
 
 def test_the_event_loop_goes_on_while_the_store_works(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -523,26 +411,3 @@ def test_a_fact_that_somebody_else_wrote_breaks_nothing(desk: Desk, metadata: di
     for verb in ("hide_memories", "restore_memories", "purge_memories"):
         result = checked(desk.run(verb, SHOP))
         assert [value for name, value in result.items() if name.endswith("_count")] == [2]
-
-
-def test_a_moment_that_is_none_is_named(desk: Desk) -> None:
-    result = desk.run("hide_memories", SHOP, "yesterday")
-    assert result["error_type"] == "InputError"
-    assert "before" in result["error"]
-
-
-def test_a_missing_memory_and_an_id_of_another_type_are_told_in_the_words_of_the_caller(desk: Desk) -> None:
-    assert desk.run("get_memory", SHOP, "zz")["error"] == "there is no memory 'zz' of this repository"
-    assert "not int" in desk.run("search_memories", 5, "x")["error"]
-    assert "line breaks" in desk.run("search_memories", "a\nb", "x")["error"]
-
-
-def test_what_is_stored_again_unchanged_is_not_written_again(desk: Desk) -> None:
-    text = "A sentence about carts. " * 1000
-    first = desk.store(text, file_paths=["a.py"], commit="c1")
-    before = desk.memory.list({"repository": str(SHOP)}, retired=True, limit=100).items
-    assert desk.store(text, file_paths=["a.py"], commit="c1") == first
-    assert desk.memory.list({"repository": str(SHOP)}, retired=True, limit=100).items == before
-    desk.store(text, file_paths=["b.py"], commit="c2")
-    (memory,) = desk.search("carts")
-    assert (memory["file_paths"], memory["commit"]) == (["a.py", "b.py"], "c2")

@@ -282,21 +282,6 @@ def test_as_plain_callbacks_they_work_too(store: CountingStore, answer: str) -> 
     assert memory.metadata["assistant_message_id"] == result["messages"][-1].message_id
 
 
-def test_a_run_that_was_interrupted_stores_once(store: CountingStore) -> None:
-    checkpointer = checkpointers.InMemoryCheckpointer()
-    nodes = {"MAIN": answering("Green tea."), "CHECK": answering("Green tea, checked.")}
-    callbacks = memory_callbacks(MemoryManager(store))
-    app = compile_chain(nodes, callbacks, checkpointer=checkpointer, interrupt_before=["CHECK"])
-
-    async def run() -> Any:
-        await app.ainvoke(user_message("Which tea does Anna like?"), config=dict(ANNA))
-        return await app.ainvoke({}, config=dict(ANNA))
-
-    assert asyncio.run(run())["messages"][-1].text() == "Green tea, checked."
-    assert store.writes == 1
-    assert list(store.memories.values())[-1].content.endswith("Assistant: Green tea, checked.")
-
-
 def test_the_manager_and_its_store_are_in_the_container() -> None:
     container, store = InjectQ(), CountingStore()
     manager = configure_memory(container, store, relevance_threshold=0.5, max_memories=3, scope="thread")
@@ -403,13 +388,3 @@ def test_the_context_is_a_copy_that_keeps_the_summary(braced: CountingStore) -> 
     assert "Anna likes {green} tea" in enhanced.context_summary.format()
     again, _ = asyncio.run(own.with_memory_context(enhanced, ANNA))
     assert again.context_summary == enhanced.context_summary
-
-
-def test_an_interaction_is_stored_under_an_id_that_leads_to_it(braced: CountingStore) -> None:
-    own = agent(ScriptedModel([]), MemoryManager(braced))
-    memory_id = asyncio.run(own.store_interaction_memory(AgentState(), ANNA, user("Hello"), assistant("Hi there!")))
-    assert braced.memories[memory_id].content == "User: Hello\nAssistant: Hi there!"
-    assert (
-        asyncio.run(agent(ScriptedModel([]), None).store_interaction_memory(AgentState(), ANNA, user("a"), user("b")))
-        == ""
-    )

@@ -158,30 +158,6 @@ def test_a_run_without_a_user_reads_and_writes_nobodys_memory(store: EunoeStore,
     assert contents(store.get_all({"user_id": "anna"})) == ["Anna's secret."]
 
 
-def test_many_runs_of_one_graph_at_once_stay_apart(store: EunoeStore) -> None:
-    users = [f"user{number}" for number in range(20)]
-    for name in users:
-        store.store({"user_id": name}, f"The colour of {name} is {name}-blue.")
-    model = ScriptedModel(["Blue."] * len(users))
-    config = stores.MemoryConfig(store=store, retrieval_mode="preload")
-    app = tool_loop(scripted_agent(model, memory=config), graphs.ToolNode([]), store)
-
-    async def run_all() -> None:
-        runs = (
-            app.ainvoke(user_message(f"I am {name}. Which colour?"), config={"user_id": name, "thread_id": name})
-            for name in users
-        )
-        await asyncio.gather(*runs)
-        await app.aclose()
-
-    asyncio.run(run_all())
-    assert len(model.requests) == len(users)
-    for request in model.requests:
-        name = request["messages"][-1]["content"].split()[2].rstrip(".")
-        shown = json.dumps(request["messages"])
-        assert [other for other in users if f"{other}-blue" in shown] == [name]
-
-
 FACT = "Anna is allergic to peanuts."
 
 

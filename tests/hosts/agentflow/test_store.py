@@ -218,20 +218,19 @@ def test_a_memory_key_names_one_memory_of_its_type(store: EunoeStore) -> None:
 
 
 def test_processes_that_store_one_key_at_once_end_with_one_memory(path: Path) -> None:
-    with eunoe.open(path, embedder="none"):
-        pass
-    command = [sys.executable, str(CHILD), str(path)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    children = [subprocess.Popen([*command, name], **pipes) for name in "ab"]  # type: ignore[call-overload]
-    for child in children:
-        assert child.stdout.readline() == "ready\n"
-    for child in children:
-        child.stdin.write("go\n")
-        child.stdin.flush()
-    ids = {json.loads(child.communicate(timeout=120)[0]) for child in children}
-    assert [child.returncode for child in children] == [0, 0]
     with eunoe.open(path, embedder="none") as memory:
-        (kept,) = EunoeStore(memory).get_all(ANNA)
+        store, key = EunoeStore(memory), {"memory_key": "k"}
+        command = [sys.executable, str(CHILD), str(path), "a"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout
+            assert child.stdout.readline() == "ready\n"
+            assert child.stdin
+            child.stdin.write("go\n")
+            child.stdin.flush()
+            ids = {store.store(ANNA, f"b {n}", metadata=key, memory_id=f"b{n}") for n in range(10)}
+            ids.add(json.loads(child.communicate(timeout=120)[0]))
+        assert child.returncode == 0
+        (kept,) = store.get_all(ANNA)
         assert {kept.id} == ids
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from tenxgraph.storage.store.store_schema import MemoryType
-from tests.support.agentflow_graphs import ROOT
 from tests.support.agentflow_memory import ANNA, BEN, fact, user
 
 from eunoe.errors import ScopeError
@@ -16,14 +15,14 @@ TESTS = """
 import asyncio
 
 from injectq import Inject, InjectQ
-from {root}.core.graph import StateGraph
-from {root}.core.state import AgentState, Message
-from {root}.storage.store import BaseStore, MemorySearchResult, MemoryType
-from {root}.utils import END
+from tenxgraph.core.graph import StateGraph
+from tenxgraph.core.state import AgentState, Message
+from tenxgraph.storage.store import BaseStore, MemorySearchResult, MemoryType
+from tenxgraph.utils import END
 
 from eunoe.hosts.agentflow import MemoryManager, configure_memory
 
-CONFIG = {{"user_id": "test", "thread_id": "t1"}}
+CONFIG = {"user_id": "test", "thread_id": "t1"}
 
 
 class TestMemoryManager:
@@ -46,7 +45,7 @@ class TestMemoryManager:
         assert "Hi there!" in mock_store.memories[mem_id].content
 
     def test_each_test_has_an_empty_store(self, mock_store, container_with_memory):
-        assert mock_store.memories == {{}}
+        assert mock_store.memories == {}
         assert container_with_memory.get(BaseStore) is mock_store
         assert container_with_memory.get(MemoryManager).store is mock_store
 
@@ -61,7 +60,7 @@ class TestMemoryGraphIntegration:
             state: AgentState, config: dict, memory_manager: MemoryManager = Inject[MemoryManager]
         ):
             memories = await memory_manager.retrieve_context(config, state.context[-1].text())
-            answer = f"Found {{len(memories)}} memories: {{memories[0].content}}"
+            answer = f"Found {len(memories)} memories: {memories[0].content}"
             return [Message.text_message(answer, role="assistant")]
 
         graph = StateGraph(container=container)
@@ -69,7 +68,7 @@ class TestMemoryGraphIntegration:
         graph.set_entry_point("MAIN")
         graph.add_edge("MAIN", END)
         message = Message.text_message("What's my name?", role="user")
-        result = asyncio.run(graph.compile().ainvoke({{"messages": [message]}}, config=CONFIG))
+        result = asyncio.run(graph.compile().ainvoke({"messages": [message]}, config=CONFIG))
         assert "Found 1 memories" in result["messages"][-1].text()
         assert "John" in result["messages"][-1].text()
 """
@@ -101,7 +100,7 @@ class Outcomes:
 
 def test_the_fixtures_are_there_in_other_peoples_tests(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["eunoe.hosts.agentflow.testing"]', encoding="utf-8")
-    (tmp_path / "test_memory.py").write_text(TESTS.format(root=ROOT), encoding="utf-8")
+    (tmp_path / "test_memory.py").write_text(TESTS, encoding="utf-8")
     warnings = ["-Werror", "-Wignore::pytest.PytestAssertRewriteWarning"]  # it was imported for this module already
     options = ["-q", *warnings, "-pno:cacheprovider", "--import-mode=importlib", f"--rootdir={tmp_path}"]
     outcomes = Outcomes()

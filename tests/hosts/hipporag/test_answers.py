@@ -270,14 +270,6 @@ def test_what_is_no_text_is_an_error_that_says_so(opened_with: Callable[..., Hip
             rag.rag_qa([QUESTION])
 
 
-def test_what_it_took_is_counted_although_it_gave_no_text(opened_with: Callable[..., HippoRAG]) -> None:
-    with opened_with(qa_llm=give((None, {"prompt_tokens": 70, "completion_tokens": 9}, False))) as rag:
-        with pytest.raises(LlmError):
-            rag.rag_qa([QUESTION])
-        (usage,) = rag.memory.memory.status().usage
-        assert (usage.failures, usage.input_tokens, usage.output_tokens) == (1, 70, 9)
-
-
 @pytest.mark.parametrize("reason", ["stop", "length", "content_filter"])
 def test_how_an_answer_ended_is_told(opened_with: Callable[..., HippoRAG], reason: str) -> None:
     metadata = {"prompt_tokens": 70, "completion_tokens": 9, "finish_reason": reason}

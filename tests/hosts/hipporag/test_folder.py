@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,15 +89,6 @@ class TestImport:
         (id,) = memory.index("shop", [OLIVER])
         described = {"page": 3, "source_id": "people.md", "year": 1901}
         assert memory.memory.get({"project": "shop"}, id).metadata["chunk"] == described
-
-    def test_metadata_comes_to_documents_that_came_before(self, tmp_path: Path, memory: ProjectMemory) -> None:
-        put_openie(tmp_path / "old", OPENIE)
-        import_folder(memory, "shop", tmp_path / "old")
-        put_metadata(tmp_path / "old", {OLIVER: {"page": 3}})
-        assert import_folder(memory, "shop", tmp_path / "old").known == 2
-        (id,) = memory.index("shop", [OLIVER])
-        metadata = memory.memory.get({"project": "shop"}, id).metadata
-        assert (metadata["chunk"], metadata["entities"]) == ({"page": 3}, ["Oliver Badman", "politician"])
 
     def test_a_project_beside_others_is_read_alone(self, tmp_path: Path, memory: ProjectMemory) -> None:
         """An attack: flat folders of two projects look like those of two models."""
@@ -223,15 +213,6 @@ class TestCommand:
         assert "cannot be read: openie_results_ner_gpt-4o-mini.json docs[2]: " in said.err
         assert "cannot be read: 10 more; --json names them all" in said.err
 
-    @pytest.mark.usefixtures("without_pyarrow")
-    def test_a_file_that_cannot_be_read_here_is_no_failure(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        put_openie(tmp_path / "old", OPENIE)
-        put_chunks(tmp_path / "old", DOCS)
-        assert self.call(tmp_path / "old", "--project", "shop") == 0
-        assert "install pyarrow" in capsys.readouterr().err
-
     def test_each_folder_becomes_a_project_of_its_name(
         self, tmp_path: Path, store: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -290,22 +271,3 @@ class TestOffer:
             assert rag.get_graph_info()["num_extracted_triples"] == 1
         with HippoRAG(save_dir=str(tmp_path / "new"), embedding_model_name="none") as rag:
             assert rag.migrate(tmp_path / "old").stored == 2
-
-    def test_the_class_in_its_place_names_what_brings_one_of_several_in(
-        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        for name in ("first", "second"):
-            put_chunks(tmp_path / name, DOCS)
-        with HippoRAG(save_dir=tmp_path, embedding_model_name="none") as rag:
-            assert "(first, second) holds documents of HippoRAG" in caplog.text
-            assert f"memory: rag.migrate('{tmp_path}/first'), and so on, brings them in" in caplog.text
-            assert rag.migrate(f"{tmp_path}/first").stored == 3
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with a name on this system")
-def test_a_pipe_in_the_place_of_a_file_is_named_and_keeps_nobody_waiting(memory: ProjectMemory, tmp_path: Path) -> None:
-    folder = tmp_path / "old"
-    folder.mkdir()
-    os.mkfifo(folder / "openie_results_ner_pipe.json")
-    report = import_folder(memory, "shop", folder)
-    assert report.problems == ("openie_results_ner_pipe.json: it is no file",)

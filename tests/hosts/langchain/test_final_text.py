@@ -140,12 +140,6 @@ def test_a_text_before_other_work_is_no_answer(text: str, reply: str) -> None:
         assert notebook.notes == ["one file"]
 
 
-def test_a_page_after_other_work_is_the_last_message() -> None:
-    messages, _ = run(tool_call("read_file", "I read first.", path="a.py"), STORE, "Stored.")
-    assert messages[-1].content == PAGE
-    assert messages[1].text == "I read first."
-
-
 def test_blocks_of_a_provider_keep_what_is_not_text() -> None:
     thought = {"type": "thinking", "thinking": "hm", "signature": "s"}
     blocks = STORE.model_copy(update={"content": [thought, {"type": "text", "text": PAGE}]})

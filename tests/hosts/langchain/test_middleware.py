@@ -274,16 +274,6 @@ def test_with_todos_summaries_retries_patches_checkpoints_streams_and_structure(
     assert said(memory, SCOPE) == ["user: Cook for me.", "assistant: Asking the oven."]
 
 
-def test_a_call_without_a_result_is_patched_before_memory_stands_beside_it(memory: Memory) -> None:
-    memory.remember("user=anna", FACT)
-    model = ScriptedModel("No peanuts.")
-    agent = create_agent(model, middleware=[PatchToolCallsMiddleware(), MemoryMiddleware(memory)])
-    history = [HumanMessage("Hi"), tool_call("store_memory", content="x"), HumanMessage("What must I not eat?")]
-    agent.invoke({"messages": history, **ANNA})
-    assert [message.type for message in model.requests[0]] == ["human", "ai", "tool", "human", "human"]
-    assert recalled(model.requests[0])
-
-
 @pytest.mark.parametrize("question", [("user", "Write a menu for me."), HumanMessage("Write a menu for me.")])
 def test_inside_a_deep_agent_beside_its_own_memory(question: Any, memory: Memory) -> None:
     memory.remember("user=anna", FACT)

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware, PIIMiddleware, SummarizationMiddleware
 from langchain.tools import tool
@@ -377,16 +376,6 @@ def test_a_run_that_broke_off_leaves_no_name_to_the_next(
     assert [item.text for item in memory.list("user=alice", kinds=["fact"]).items] == []
 
 
-def test_a_run_that_broke_off_and_goes_on_keeps_its_user(memory: Memory, agent_of: Callable[..., Any]) -> None:
-    model = ScriptedModel(ConnectionError("down"), tool_call("store_memory", content="Anna likes tea."), "Ok.")
-    agent = agent_of(model, checkpointer=InMemorySaver())
-    with pytest.raises(ConnectionError):
-        agent.invoke(human("I like tea."), THREAD)
-    agent.invoke(None, THREAD)
-    assert said(memory, "thread=t1/user=anna") == ["user: I like tea.", "assistant: Ok."]
-    assert [item.text for item in memory.list("user=anna", kinds=["fact"]).items] == ["Anna likes tea."]
-
-
 @both_ways
 @pytest.mark.parametrize("names", [{"user_id": "anna", "session_id": "s1"}, {"memory_scope": "session=s1/user=anna"}])
 def test_a_run_that_was_interrupted_goes_on_with_its_user(
@@ -416,24 +405,3 @@ def test_a_function_sees_what_the_run_named_also_after_an_interrupt(
     agent.invoke(APPROVE, THREAD)
     assert [scope.text for scope in memory.scopes()] == ["tenant=anna"]
     assert len(memory.list("tenant=anna").items) == 3
-
-
-def test_a_subagent_of_a_resumed_run_has_its_user(memory: Memory) -> None:
-    call = tool_call("task", description="Go to the hill.", subagent_type="scout")
-    scout: Any = {
-        "name": "scout",
-        "description": "Looks around.",
-        "system_prompt": "Look.",
-        "model": ScriptedModel("Nothing here."),
-        "middleware": [MemoryMiddleware(memory)],
-    }
-    agent = create_deep_agent(
-        ScriptedModel(call, "It is empty."),
-        subagents=[scout],
-        middleware=[MemoryMiddleware(memory)],
-        interrupt_on={"task": True},
-        checkpointer=InMemorySaver(),
-    )
-    agent.invoke(human("Look around."), THREAD)
-    agent.invoke(APPROVE, THREAD)
-    assert "user: Go to the hill." in said(memory, "thread=t1/user=anna")

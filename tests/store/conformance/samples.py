@@ -72,6 +72,7 @@ def table_records(fact: Record, word: str = "first") -> list[Any]:
         schema.Absorption(stream, fact.id, number),
         schema.StreamLink(stream, stream),
         schema.PassageGraphRecord(fact.seq, word.encode(), word, "{}"),
+        schema.KeptIndexPart(stream, 1, word.encode()),
         schema.AccessCount(fact.seq, number, NOW),
         schema.UsageRecord("form", fact.id, number, cost=0.5),
         schema.CallRecord(fact.seq, "form", word, "user=anna", NOW, number, 3, 4, 0.5, ""),

@@ -101,11 +101,6 @@ class ChunkRecord:
     def recorded(self) -> datetime:
         return max(map(_recorded, self.atoms))
 
-    @property
-    def source(self) -> set[str]:
-        """The messages that its memories were made from."""
-        return {id for atom in self.atoms for id in own_source(atom)}
-
 
 class Records(NamedTuple):
     """What the memories of one kind say about chunks: which were made, from what, and what no longer holds."""
@@ -281,7 +276,8 @@ class _Planner:
             chunk = record.chunk
             bounds = [self._places[id] for id in (chunk.first, chunk.last) if id in self._places]
             if len(bounds) < 2:  # the message at a bound was forgotten: what is left of the chunk tells where it stood
-                bounds += [self._places[id] for id in record.source if id in self._places]
+                sources = (id for atom in record.atoms for id in own_source(atom))
+                bounds += [self._places[id] for id in sources if id in self._places]
             if not bounds:
                 self._plan.empty.append(record)
                 continue

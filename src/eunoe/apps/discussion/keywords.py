@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from math import log1p
+from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eunoe.apps.discussion.model import KEYWORD_MEMORY, KeywordMemory, discussion_key, keyword_memories
+from eunoe.apps.discussion.model import KEYWORD_MEMORY, KeywordMemory, keyword_memories
 from eunoe.apps.discussion.texts import RULE, escape_memory
 from eunoe.errors import EmbedderError, InputError
 from eunoe.memory import Memory
@@ -70,6 +71,8 @@ class Impact(NamedTuple):
     values: Floats
 
 
+_KEY: Final = itemgetter("user", "discussion")
+"""Whose discussion a scope is, and its id, whether or not the scope names its tenant."""
 _NO_ROWS: Final = np.zeros(0, np.int64)
 
 
@@ -345,7 +348,7 @@ class _Search:
         except EmbedderError as error:
             _LOGGER.warning("keyword search: no vectors (%s), so that only words count", type(error).__name__)
             return None
-        numbers = {discussion_key(scope): number for number, scope in enumerate(self._scopes)}
-        near = ((numbers.get(discussion_key(hit.scope)), hit) for hit in found)
+        numbers = {_KEY(scope): number for number, scope in enumerate(self._scopes)}
+        near = ((numbers.get(_KEY(hit.scope)), hit) for hit in found)
         rows = ((n, self._discussions[n].places.get(hit.id), hit.score) for n, hit in near if n is not None)
         return [(self._starts[number] + row, score) for number, row, score in rows if row is not None]

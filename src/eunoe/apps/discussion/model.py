@@ -258,11 +258,6 @@ def discussion_scope(id: str, user: str = DEFAULT_USER) -> Scope:
     return Scope(user=user, discussion=check_discussion_id(id))
 
 
-def discussion_key(scope: Scope) -> tuple[str, str]:
-    """Whose discussion a scope is, and its id, whether or not the scope names its tenant."""
-    return scope.pairs["user"], scope.pairs["discussion"]
-
-
 def discussion_ids(memory: Memory, user: str = DEFAULT_USER) -> list[str]:
     """The ids of a user's discussions that hold something."""
     return [id for _, id in discussion_keys(memory, user)]

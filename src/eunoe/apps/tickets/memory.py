@@ -8,10 +8,8 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import groupby
-from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from eunoe.apps.projects import ProjectMemory
@@ -239,7 +237,14 @@ def redact_lessons(memory: ProjectMemory, project: str, *, dry_run: bool = False
     unclean = [(lesson, text) for lesson, text in texts if text != lesson.text]
     trouble = ""
     if unclean and not dry_run:
-        memory.index(project, [_clean_copy(lesson, text) for lesson, text in unclean])
+        copies = []
+        for lesson, text in unclean:
+            match = LESSON_ID.fullmatch(lesson.id)
+            id = f"{match[1]}-{int(match[2] or 0) + 1}" if match else f"{lesson.id}-1"
+            copy = {"text": text, "id": id, "ticket": lesson.ticket, "time": lesson.time or None}
+            label = "" if lesson.outcome == "completed" else "lesson"
+            copies.append({**copy, "label": label, "metadata": {"outcome": lesson.outcome}})
+        memory.index(project, copies)
         parts = [id for lesson, _ in unclean for id in lesson.parts]
         report = memory.memory.forget({"project": project}, parts, verify=True)
         if not report.verified:
@@ -250,54 +255,18 @@ def redact_lessons(memory: ProjectMemory, project: str, *, dry_run: bool = False
 
 def redact_runs(folder: RunFolder, project: str = "", *, dry_run: bool = False) -> Iterator[Cleaning]:
     """Take the secrets out of the states and logs of a project, or of all. A draft that holds one is removed."""
-    for _, paths in groupby(folder.files(project), lambda path: path.parent):
-        for path, text in _read_all(paths):  # before the first is written: then the drafts are removed
+    for path in folder.files(project):
+        with suppress(FileNotFoundError):  # a draft that was removed with another, or has become a state
+            text, trouble = path.read_text(encoding="utf-8", errors="replace"), ""
             clean = _redact_state(text) if "state" in path.name else redact(text)
-            if clean != text:
-                trouble = "" if dry_run else _replace(folder, path, clean)
-                yield Cleaning(f"file {path}", _count(text, clean), trouble)
-
-
-def _read_all(paths: Iterable[Path]) -> list[tuple[Path, str]]:
-    texts = []
-    for path in paths:
-        with suppress(FileNotFoundError):  # a draft that has become a state
-            texts.append((path, path.read_text(encoding="utf-8", errors="replace")))
-    return texts
-
-
-def _replace(folder: RunFolder, path: Path, text: str) -> str:
-    """Write a file anew, or remove it if it is a draft. Return why that is not possible now."""
-    try:
-        if path.name.startswith("."):
-            folder.remove_drafts(path)
-        else:
-            folder.rewrite(path, text)
-    except ConflictError as error:
-        return str(error)
-    return ""
-
-
-def _clean_copy(lesson: Lesson, text: str) -> dict[str, Any]:
-    return {
-        "text": text,
-        "id": _next_copy(lesson.id),
-        "ticket": lesson.ticket,
-        "label": "" if lesson.outcome == "completed" else "lesson",
-        "time": lesson.time or None,
-        "metadata": {"outcome": lesson.outcome},
-    }
-
-
-def _next_copy(id: str) -> str:
-    """The id of a clean copy.
-
-    >>> _next_copy("ticket/login/0123456789ab"), _next_copy("ticket/login/0123456789ab-1")
-    ('ticket/login/0123456789ab-1', 'ticket/login/0123456789ab-2')
-    """
-    match = LESSON_ID.fullmatch(id)
-    base, number = (match[1], int(match[2] or 0)) if match else (id, 0)
-    return f"{base}-{number + 1}"
+            if clean == text:
+                continue
+            if not dry_run:
+                try:
+                    folder.rewrite(path, clean)
+                except ConflictError as error:
+                    trouble = str(error)
+            yield Cleaning(f"file {path}", _count(text, clean), trouble)
 
 
 def _redact_state(text: str) -> str:

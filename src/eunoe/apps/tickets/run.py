@@ -201,19 +201,15 @@ class Run:
         decision = self._director.judge(self.ticket, earlier, step.recalled)
         if not decision.complete:
             return decision
-        missing = self._run_check(state, step) or self._look_again(state, step)
+        missing = self._run_check(step) or self._look_again(state, step)
         return self._director.go_on(self.ticket, earlier, step.recalled, missing) if missing else decision
 
-    def _run_check(self, state: RunState, step: Step) -> str:
-        """What the check wrote, if it failed. The files that it makes are not the worker's."""
+    def _run_check(self, step: Step) -> str:
+        """What the check wrote, if it failed."""
         if not self._check:
             return ""
-        folder, work = self._work_folder, state.work
-        before = folder.look(work.first) if folder and work else None
         result = self._check.run()
         step.check = result.text
-        if folder and work and before:
-            work.note_check(folder, before)
         if result.passed:
             self._say("check: passed")
             return ""

@@ -157,14 +157,10 @@ class RunFolder:
         write_file(log, render_log(state).encode("utf-8", "replace"))
 
     def rewrite(self, path: Path, text: str) -> None:
-        """Write one file of a ticket anew, whole or not at all."""
-        with _lock(path.parent, path.parent.name):
-            write_file(path, text.encode("utf-8", "replace"))
-
-    def remove_drafts(self, path: Path) -> None:
-        """Remove what killed processes were writing beside a file of a ticket."""
-        with _lock(path.parent, path.parent.name):
-            pass
+        """Write one file of a ticket anew, whole or not at all. A draft that a killed process left is removed."""
+        with _lock(path.parent, path.parent.name):  # which removes drafts
+            if path.exists():
+                write_file(path, text.encode("utf-8", "replace"))
 
     def files(self, project: str = "") -> list[Path]:
         """Return the states and logs of all tickets, or of those of a project, and drafts of them."""

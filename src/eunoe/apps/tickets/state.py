@@ -26,6 +26,8 @@ _SCALARS: Final[Mapping[Any, tuple[type, ...]]] = {
 def read_typed(kind: type[T], fields: Any) -> T:
     """Return a dataclass with these fields; raise TypeError or ValueError for a value that is not of its type.
 
+    Fields that it does not have, as of another version, are left out.
+
     >>> from eunoe.apps.tickets.ticket import Ticket
     >>> read_typed(Ticket, {"id": "login", "title": "Fix the login"}).title
     'Fix the login'
@@ -36,7 +38,7 @@ def read_typed(kind: type[T], fields: Any) -> T:
     if not isinstance(fields, dict):
         raise TypeError(f"{kind.__name__} is no object")
     hints = get_type_hints(kind)
-    return kind(**{name: _read(name, hints.get(name, NoneType), value) for name, value in fields.items()})
+    return kind(**{name: _read(name, hints[name], value) for name, value in fields.items() if name in hints})
 
 
 def _read(name: str, hint: Any, value: Any) -> Any:

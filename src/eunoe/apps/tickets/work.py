@@ -9,83 +9,55 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import stat
 import time
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from operator import itemgetter
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple
 
-from eunoe.apps.tickets.worker import Program
+from eunoe.apps.git import ask_git
 from eunoe.errors import InputError
 from eunoe.text.normalize import replace_surrogates
 
-_GIT_SECONDS: Final = 60.0
-_SETTINGS: Final = ("--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
 _DIFF: Final = ("-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-relative")
-_WHOLE: Final = "--ignore-submodules=none"
 _EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """What git calls a tree without files, and what a repository without a commit is compared with."""
 _COMMIT_MARK: Final = "\1"
-_MAX_ARGUMENTS: Final = 500
 
 
 class GitFolder:
-    """A folder in a repository. Paths are given as they stand below its root."""
+    """The repository that a folder is in. Paths are given as they stand below its root.
 
-    def __init__(self, path: Path, root: Path) -> None:
-        self.root = root
-        self._path = path
+    Raises:
+        InputError: it is in none, there is no git, or git fails.
+    """
 
-    @classmethod
-    def find(cls, path: Path) -> Self | None:
-        """Return the folder as git knows it; None if it is in no repository, or there is no git."""
-        folder = cls(path, path)
-        try:
-            folder.root = Path(folder._ask("rev-parse", "--show-toplevel").splitlines()[0])
-        except (InputError, IndexError):
-            return None
-        return folder
+    def __init__(self, path: Path) -> None:
+        root, index = ask_git(path, "rev-parse", "--show-toplevel", "--git-path", "index").splitlines()
+        self.root = Path(root)
+        self._index = path / index
 
     def head(self) -> str:
         """The last commit; nothing in a repository without one."""
         try:
-            return self._ask("rev-parse", "--quiet", "--verify", "HEAD").strip()
+            return ask_git(self.root, "rev-parse", "--quiet", "--verify", "HEAD").strip()
         except InputError:
             return ""
 
-    def uncommitted(self) -> dict[str, bool]:
-        """The paths that differ from the last commit, and whether git does not know them."""
-        listed = self._ask("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", _WHOLE).split(
-            "\0"
-        )
-        return {entry[3:]: entry.startswith("??") for entry in listed if len(entry) > 3}
-
-    def differing(self, commit: str) -> dict[str, bool]:
-        """The paths that differ from a commit, and whether git does not know them.
-
-        A file that git was only told to forget does not differ.
-        """
-        listed = self._names("diff", "--name-status", _WHOLE, *_DIFF, commit or _EMPTY_TREE, "--")
-        names = listed[1::2]
-        there = [
-            name
-            for status, name in zip(listed[::2], names, strict=False)
-            if status == "D" and (self.root / name).is_file()
-        ]
-        same = self._same_in(commit, there) if there else set()
-        found = {name: True for name, is_new in self.uncommitted().items() if is_new} | dict.fromkeys(names, False)
-        return {name: is_new for name, is_new in found.items() if name not in same}
-
-    def new_in(self, commit: str, name: str) -> list[str]:
-        """The new files of a repository within this one that differs from a commit in nothing else."""
-        if self._names(
-            "diff", "--name-only", "--ignore-submodules=untracked", *_DIFF, commit or _EMPTY_TREE, "--", name
-        ):
-            return []
-        return [path for path, is_new in type(self)(self.root / name, self.root / name).uncommitted().items() if is_new]
+    def differing(self, commit: str) -> set[str]:
+        """The files whose content is not that of a commit, whatever git was told of them meanwhile."""
+        with TemporaryDirectory() as folder:
+            place = os.path.join(folder, "index")
+            if self._index.exists():
+                shutil.copyfile(self._index, place)  # it knows which files were not written since, so none is read
+            ask_git(self.root, "read-tree", "--reset", commit or _EMPTY_TREE, index=place)
+            new = self._names("ls-files", "-z", "--others", "--exclude-standard", index=place)
+            known = self._names("diff", "--name-only", "--ignore-submodules=none", *_DIFF, index=place)
+        return {name for name in new if not _is_by_product(name)}.union(known)
 
     def differing_between(self, one: str, other: str) -> list[str]:
         if one == other:
@@ -94,25 +66,26 @@ class GitFolder:
 
     def line_counts(self, commit: str) -> dict[str, str]:
         """The paths that differ from a commit, with the lines that were added and removed."""
-        return dict(_read_counts(self._ask("diff", "--numstat", *_DIFF, commit or _EMPTY_TREE, "--").split("\0")))
+        entries = (
+            entry.split("\t", 2) for entry in self._names("diff", "--numstat", *_DIFF, commit or _EMPTY_TREE, "--")
+        )
+        return {path: "(binary)" if added == "-" else f"+{added} -{removed}" for added, removed, path in entries}
 
     def commits_made(self, since: str, until: str, seconds: int) -> dict[str, list[str]]:
-        """The commits that were made after a time or here, each with the paths that it changes itself.
+        """The commits that were made after a time, each with the paths that it changes itself.
 
         A commit that changes nothing is left out, and so are a merge without changes of its own, and a commit that
         makes the change of an older one once more, as after a rebase.
         """
-        if since == until:
-            return {}
         reach = ("--right-only", "--cherry-pick", f"{since}...{until}") if since else (until,)
         options = ("-z", "--cc", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")
         form = f"--format={_COMMIT_MARK}%H %ct"
         made: dict[str, list[str]] = {}
-        commit, here = "", self._committed_here(since)
-        for entry in self._ask("log", "--no-show-signature", *options, form, *reach, "--").split("\0"):
+        commit, is_made = "", False
+        for entry in self._names("log", "--no-show-signature", *options, form, *reach, "--"):
             if entry.startswith(_COMMIT_MARK):
                 commit, _, moment = entry[1:].partition(" ")
-                is_made = int(moment) >= seconds or commit in here
+                is_made = int(moment) >= seconds
             elif (name := entry.removeprefix("\n")) and is_made:
                 made.setdefault(commit, []).append(name)
         return made
@@ -120,59 +93,18 @@ class GitFolder:
     def subjects(self, since: str, commits: Container[str]) -> list[str]:
         """Short names and first lines of those of these commits that lie between another and now, newest first."""
         reach = f"{since}..HEAD" if since else "HEAD"
-        listed = self._ask("log", "--no-show-signature", "--format=%H %h %s", reach, "--").splitlines()
-        return [
-            replace_surrogates(rest)
-            for commit, _, rest in (line.partition(" ") for line in listed)
-            if commit in commits
-        ]
+        listed = ask_git(self.root, "log", "--no-show-signature", "--format=%H %h %s", reach, "--").splitlines()
+        entries = (line.partition(" ") for line in listed)
+        return [replace_surrogates(rest) for commit, _, rest in entries if commit in commits]
 
-    def _committed_here(self, since: str) -> set[str]:
-        """The commits that were made in this folder after another, whatever date they bear."""
-        here = set[str]()
-        for line in self._ask("log", "--walk-reflogs", "--format=%H %gs", "HEAD", "--").splitlines():
-            commit, _, action = line.partition(" ")
-            if commit == since:
-                break
-            if action.startswith("commit"):
-                here.add(commit)
-        return here
-
-    def _same_in(self, commit: str, names: Sequence[str]) -> set[str]:
-        """Those of these files whose content is that of a commit."""
-        same = set[str]()
-        for batch in (names[start : start + _MAX_ARGUMENTS] for start in range(0, len(names), _MAX_ARGUMENTS)):
-            listed = self._names("ls-tree", "--full-tree", "-z", commit or _EMPTY_TREE, "--", *batch)
-            before = {name: entry.split(" ")[2] for entry, _, name in (line.partition("\t") for line in listed)}
-            hashes = self._ask("hash-object", "--", *(os.fspath(self.root / name) for name in batch)).split()
-            same.update(name for name, content in zip(batch, hashes, strict=True) if before.get(name) == content)
-        return same
-
-    def _names(self, *arguments: str) -> list[str]:
-        return [name for name in self._ask(*arguments).split("\0") if name]
-
-    def _ask(self, *arguments: str) -> str:
-        result = Program("git", self._path, _GIT_SECONDS, decoding="surrogateescape").run([*_SETTINGS, *arguments])
-        if result.trouble:
-            raise InputError(f"git {arguments[0]} {result.trouble} in {os.fspath(self._path)}")
-        return result.output
-
-
-def _read_counts(entries: Iterable[str]) -> Iterator[tuple[str, str]]:
-    for entry in entries:
-        added, _, rest = entry.partition("\t")
-        removed, _, path = rest.partition("\t")
-        if path:
-            yield path, "(binary)" if added == "-" else f"+{added} -{removed}"
+    def _names(self, *arguments: str, index: str = "") -> list[str]:
+        return [name for name in ask_git(self.root, *arguments, index=index).split("\0") if name]
 
 
 _STORE_ENDS: Final = ("-journal", "-wal", "-shm")
 """Of what SQLite keeps beside a file."""
 _MAX_FILES: Final = 20_000
 """Of a folder without git so many files are looked at."""
-_MAX_READ_BYTES: Final = 1 << 32
-"""Of a larger file so much is compared, and its size: reading takes a second a gigabyte."""
-_BLOCK_BYTES: Final = 1 << 20
 _MAX_PATHS: Final = 200
 _CLOCK_LAG_NANOSECONDS: Final = 20_000_000
 """A file system takes the time of a change from a clock that ticks so seldom."""
@@ -216,7 +148,10 @@ class WorkFolder:
 
     def __init__(self, path: str | os.PathLike[str], own: Iterable[str | os.PathLike[str]] = ()) -> None:
         self.path = Path(path).resolve()
-        self.git = GitFolder.find(self.path)
+        try:
+            self.git: GitFolder | None = GitFolder(self.path)
+        except InputError:
+            self.git = None
         self.root = self.git.root if self.git else self.path
         self._own = [str(Path(place).expanduser().resolve()) for place in own]
         self._hashes: dict[Path, tuple[tuple[int, ...], str]] = {}
@@ -231,73 +166,54 @@ class WorkFolder:
         moment = time.time_ns() - _CLOCK_LAG_NANOSECONDS
         head = self.git.head() if self.git else ""
         base = first.base if first else head
-        names = list(self._changed_names(self.git, base) if self.git else islice(self._all_names(), _MAX_FILES + 1))
-        is_complete = self.git is not None or len(names) <= _MAX_FILES
-        files = {name: self._hash(self.root / name) for name in (names if is_complete else names[:_MAX_FILES])}
-        outside = {str(path): self._hash(path) for path in _named_paths(texts) if self._is_outside(path)}
-        return Snapshot(str(self.path), base, head, moment, files | outside, is_complete, self.git is None)
+        listed = iter(self.git.differing(base)) if self.git else islice(self._all_names(), _MAX_FILES)
+        names = sorted(name for name in listed if not self._is_own(self.root / name))
+        files = {name: self._hash(self.root / name) for name in names}
+        files |= {str(path): self._hash(path) for path in _named_paths(texts) if self._is_outside(path)}
+        is_complete = self.git is not None or len(names) < _MAX_FILES
+        return Snapshot(str(self.path), base, head, moment, files, is_complete, self.git is None)
 
     def changed(self, before: Snapshot, after: Snapshot) -> list[str]:
-        """The paths that are not as they were."""
-        paths = sorted(before.files.keys() | after.files.keys())
-        return [path for path in paths if self._is_changed(path, before, after)]
+        """The paths that are not as they were.
 
-    def untracked(self, first: Snapshot, names: Iterable[str]) -> set[str]:
-        """Those of these files that are new and not committed."""
-        if self.git is None:
-            return set(names) - first.files.keys()
-        uncommitted = self.git.uncommitted()
-        return {name for name in names if uncommitted.get(name)}
-
-    def committed_before(
-        self, names: Sequence[str], before: Snapshot, after: Snapshot, made: Iterable[str]
-    ) -> set[str]:
-        """Those of these files that are the same as in an older commit: pulled, checked out, put back.
-
-        Args:
-            made: files that were changed by commits between the two snapshots.
+        A file elsewhere, or in a folder that is too large, that only one of them knows was not looked at by the other.
         """
-        if self.git is None or not names:
+        known, is_complete = before.files.keys() & after.files.keys(), before.is_complete and after.is_complete
+        return [
+            path
+            for path in sorted(before.files.keys() | after.files.keys())
+            if before.files.get(path) != after.files.get(path)
+            and (path in known or (is_complete and not os.path.isabs(path)))
+        ]
+
+    def committed_before(self, names: Iterable[str], before: Snapshot, after: Snapshot) -> set[str]:
+        """Those of these files that are as the last commit has them: pulled, checked out, put back."""
+        inside = {name for name in names if not os.path.isabs(name)}
+        if self.git is None or not inside:
             return set()
         moved = set(self.git.differing_between(before.head, after.head))
-        left = set(names) - self.git.uncommitted().keys() - set(made)
-        return {name for name in left if not os.path.isabs(name) and (name in moved or self._exists(name))}
-
-    def _exists(self, name: str) -> bool:
-        return os.path.lexists(self.root / name)
-
-    def _is_changed(self, path: str, before: Snapshot, after: Snapshot) -> bool:
-        """A file that only one of them knows may not have been looked at by the other, as surely as one elsewhere."""
-        if before.files.get(path) == after.files.get(path):
-            return False
-        if os.path.isabs(path) or (path in before.files and path in after.files):
-            return path in before.files and path in after.files
-        if before.is_complete and after.is_complete:
-            return True
-        return _is_newer(self.root / path, before.moment) if path in after.files else not self._exists(path)
-
-    def _changed_names(self, git: GitFolder, base: str) -> Iterator[str]:
-        for name, is_new in sorted(git.differing(base).items(), key=itemgetter(1)):
-            is_by_product = _is_by_product(name) if is_new else self._has_only_by_products(git, base, name)
-            if not is_by_product and not self._is_own(self.root / name):
-                yield name
-
-    def _has_only_by_products(self, git: GitFolder, base: str, name: str) -> bool:
-        path = self.root / name
-        new = git.new_in(base, name) if (path / ".git").exists() and not path.is_symlink() else []
-        return bool(new) and all(map(_is_by_product, new))
+        left = inside - self.git.differing(after.head)
+        return {name for name in left if name in moved or os.path.lexists(self.root / name)}
 
     def _all_names(self) -> Iterator[str]:
         for place, folders, names in os.walk(self.path):
             folders[:] = sorted(name for name in folders if name not in _OTHER_FOLDERS)
-            for path in (Path(place, name) for name in sorted(names)):
-                if not self._is_own(path) and path.name not in _OTHER_FILES:
-                    yield path.relative_to(self.path).as_posix()
+            yield from (
+                Path(place, name).relative_to(self.path).as_posix()
+                for name in sorted(names)
+                if name not in _OTHER_FILES
+            )
 
     def _is_own(self, path: Path) -> bool:
         """Whether it is one of the director's files, or stands beside one as the other files of a store do."""
         name = str(path)
-        return any(name == place or name.startswith(f"{place}/") or _is_companion(name, place) for place in self._own)
+        for place in self._own:
+            if name == place or name.startswith(f"{place}/"):
+                return True
+            is_companion = name.startswith(f"{place}{_KEPT_END}/") or name.removeprefix(place) in _STORE_ENDS
+            if is_companion and not os.path.isdir(place):  # a folder has none: what belongs to it is in it
+                return True
+        return False
 
     def _is_outside(self, path: Path) -> bool:
         try:
@@ -309,60 +225,37 @@ class WorkFolder:
 
     def _hash(self, path: Path) -> str:
         """What is in a file. One that was not written since it was last read is not read again."""
-        stamp = _stamp(path)
-        known = self._hashes.get(path)
-        if known and known[0] == stamp:
-            return known[1]
-        now = time.time_ns()
-        content = self._hash_content(path)
-        if stamp and stamp[-1] < now - _CLOCK_LAG_NANOSECONDS:
-            self._hashes[path] = (stamp, content)
-        return content
-
-    def _hash_content(self, path: Path) -> str:
         try:
             status = path.lstat()
             if stat.S_ISLNK(status.st_mode):
-                return f"link {_digest(os.fsencode(os.readlink(path)))}"
-            if stat.S_ISDIR(status.st_mode):
-                return f"folder {_digest(repr(sorted(self._hash_files(path))).encode())}"
+                return f"link {_digest(os.readlink(path))}"
+            if stat.S_ISDIR(status.st_mode):  # a repository within the repository, which git names as one path
+                return f"folder {_digest(repr(sorted(self._hash_files(path))))}"
             if not stat.S_ISREG(status.st_mode):
                 return "no file"
-            mode = "program" if status.st_mode & stat.S_IXUSR else "file"
-            return f"{mode} {_digest_file(path)}"
+            stamp = status.st_size, status.st_mtime_ns, status.st_ino, status.st_mode, status.st_ctime_ns
+            known = self._hashes.get(path)
+            if known and known[0] == stamp:
+                return known[1]
+            now = time.time_ns()
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+            content = f"{'program' if status.st_mode & stat.S_IXUSR else 'file'} {digest}"
+            if status.st_ctime_ns < now - _CLOCK_LAG_NANOSECONDS:
+                self._hashes[path] = (stamp, content)
+            return content
         except OSError:
             return GONE
 
     def _hash_files(self, path: Path) -> Iterator[tuple[str, str]]:
-        """Of a repository within the repository, which git names as one path."""
-        left_out = {".git", *_OTHER_FILES}
         for place, folders, names in os.walk(path):
             folders[:] = [name for name in folders if name not in _OTHER_FOLDERS]
-            yield from (
-                (os.path.join(place, name), self._hash(Path(place, name))) for name in names if name not in left_out
-            )
+            paths = (Path(place, name) for name in names if name != ".git" and name not in _OTHER_FILES)
+            yield from ((str(path), self._hash(path)) for path in paths)
 
 
-def _digest_file(path: Path) -> str:
-    digest, left = hashlib.blake2b(digest_size=16), _MAX_READ_BYTES
-    with path.open("rb") as file:
-        while left and (block := file.read(_BLOCK_BYTES)):
-            digest.update(block)
-            left -= len(block)
-        digest.update(b"" if left else str(os.fstat(file.fileno()).st_size).encode())
-    return digest.hexdigest()
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
-
-
-def _stamp(path: Path) -> tuple[int, ...]:
-    try:
-        status = path.lstat()
-    except OSError:
-        return ()
-    return status.st_size, status.st_mtime_ns, status.st_ino, status.st_mode, status.st_ctime_ns
+def _digest(text: str) -> str:
+    return hashlib.blake2b(os.fsencode(text), digest_size=16).hexdigest()
 
 
 def _is_by_product(name: str) -> bool:
@@ -373,19 +266,6 @@ def _is_by_product(name: str) -> bool:
 def _named_paths(texts: Iterable[str]) -> list[Path]:
     names = dict.fromkeys(match[0].rstrip(".") for text in texts for match in _PATH.finditer(text))
     return [Path(name).expanduser() for name in list(names)[:_MAX_PATHS] if not name.startswith(_NO_FILES)]
-
-
-def _is_companion(name: str, place: str) -> bool:
-    """A folder has none: what belongs to it is in it."""
-    is_so_named = name.startswith(f"{place}{_KEPT_END}/") or name in {place + end for end in _STORE_ENDS}
-    return is_so_named and not os.path.isdir(place)
-
-
-def _is_newer(path: Path, moment: int) -> bool:
-    try:
-        return path.stat().st_mtime_ns >= moment
-    except (OSError, ValueError):
-        return False
 
 
 _MAX_LISTED: Final = 40
@@ -448,12 +328,8 @@ class Work:
     """Those of them that lie elsewhere, each with what was in it after the turn."""
     commits: list[str] = field(default_factory=list)
     committed_before: list[str] = field(default_factory=list)
-    check_files: list[str] = field(default_factory=list)
-    """New files that the check made."""
     others_files: list[str] = field(default_factory=list)
     """Files elsewhere that changed while the worker had no turn."""
-    late_files: list[str] = field(default_factory=list)
-    """Files elsewhere that were named in a turn for the first time."""
 
     def begin_turn(self, folder: WorkFolder, texts: Iterable[str]) -> None:
         """Look before the worker is sent a prompt. A turn that was cut short goes on when its prompt is sent again."""
@@ -466,7 +342,19 @@ class Work:
         after = folder.look(self.first, texts)
         before, self.before = self.before, None  # only now: if git fails, the turn is still under way
         if before is not None:
-            self._take_in(folder, before, after)
+            made = dict[str, list[str]]()
+            if folder.git and folder.git.differing_between(before.head, after.head):
+                made = folder.git.commits_made(before.head, after.head, before.moment // 1_000_000_000)
+            changed = folder.changed(before, after)
+            committed = {name for names in made.values() for name in names}
+            old = folder.committed_before(changed, before, after) - committed
+            self.committed_before = sorted({*self.committed_before, *old})
+            for path in changed:
+                if path not in old and path not in self.others_files:
+                    self.files.setdefault(path, before.files.get(path))
+                    if os.path.isabs(path):
+                        self.outside[path] = after.files.get(path, "")
+            self.commits += [commit for commit, paths in made.items() if not self.files.keys().isdisjoint(paths)]
         return self._changes(folder, after)
 
     def look_again(self, folder: WorkFolder, texts: Iterable[str]) -> Changes:
@@ -475,29 +363,6 @@ class Work:
         self._drop_others_files(now)
         return self._changes(folder, now)
 
-    def note_check(self, folder: WorkFolder, before: Snapshot) -> None:
-        """Leave out the new files that a check made. A file that was there before is whose it was."""
-        made = _there(folder.look(self.first)) - _there(before)
-        self.check_files = sorted({*self.check_files, *folder.untracked(self.first, made)})
-
-    def _take_in(self, folder: WorkFolder, before: Snapshot, after: Snapshot) -> None:
-        made = dict[str, list[str]]()
-        if folder.git and folder.git.differing_between(before.head, after.head):
-            made = folder.git.commits_made(before.head, after.head, before.moment // 1_000_000_000)
-        names = {name for paths in made.values() for name in paths}
-        changed = folder.changed(before, after)
-        old = folder.committed_before(changed, before, after, names)
-        self.committed_before = sorted({*self.committed_before, *old})
-        taken_over = ({*changed} - old | names) & _there(after)
-        self.check_files = sorted({*self.check_files} - taken_over)
-        self.late_files += sorted(path for path in _there(after) - before.files.keys() if os.path.isabs(path))
-        for path in changed:
-            if path not in old and path not in self.others_files:
-                self.files.setdefault(path, before.files.get(path))
-                if os.path.isabs(path):
-                    self.outside[path] = after.files.get(path, "")
-        self.commits += [commit for commit, paths in made.items() if not self.files.keys().isdisjoint(paths)]
-
     def _drop_others_files(self, now: Snapshot) -> None:
         for path, content in list(self.outside.items()):
             if now.files.get(path, "") != content:
@@ -505,37 +370,26 @@ class Work:
                 self.others_files.append(path)
 
     def _changes(self, folder: WorkFolder, now: Snapshot) -> Changes:
-        git = folder.git
-        changed = {path for path, content in self.files.items() if now.files.get(path) != content}
-        own = sorted(path for path in changed if not os.path.isabs(path) and path not in self.check_files)
-        outside = sorted(path for path in changed if os.path.isabs(path))
+        git, first = folder.git, self.first.files
+        changed = sorted(path for path, content in self.files.items() if now.files.get(path) != content)
+        outside = [path for path in changed if os.path.isabs(path)]
+        own = [path for path in changed if path not in outside and now.files.get(path) != first.get(path)]
         counts = git.line_counts(now.base) if git and own else {}
         new = "(new, not committed)" if git else ""
         files = {_printable(path): counts.get(path, new) for path in own}
         commits = git.subjects(now.base, self.commits) if git and self.commits and own else []
-        return Changes(folder.place, commits, files, outside, list(self._notes(folder, now, own)))
-
-    def _notes(self, folder: WorkFolder, now: Snapshot, own: list[str]) -> Iterator[str]:
-        first = self.first.files
-        if folder.git and (same := [path for path, content in first.items() if now.files.get(path) == content]):
-            yield f"Changed before the ticket began, and not since: {_join(same)}."
-        old = [path for path in self.committed_before if path not in own]
-        if old:
-            yield f"Not counted, because an older commit has them so: {_join(old)}."
-        if late := [path for path in self.late_files if path not in self.files]:
-            yield f"Not counted, because it was named, but not looked at before the turn: {_join(late)}."
-        if self.check_files:
-            yield f"Written by the check, and not counted: {_join(self.check_files)}."
-        known = {*own, *old, *self.check_files, *self.files}
+        notes = []
+        if git and (same := [path for path, content in first.items() if now.files.get(path) == content]):
+            notes.append(f"Changed before the ticket began, and not since: {_join(same)}.")
+        if old := [path for path in self.committed_before if path not in own]:
+            notes.append(f"Not counted, because an older commit has them so: {_join(old)}.")
+        known = {*old, *self.files}
         others = [path for path in folder.changed(self.first, now) if path not in known and not os.path.isabs(path)]
         if others := [*others, *self.others_files]:
-            yield f"Changed by others, while the worker was not at work: {_join(others)}."
+            notes.append(f"Changed by others or by the check, while the worker was not at work: {_join(others)}.")
         if not now.is_complete:
-            yield "Only a part of its files was looked at: it has too many."
-
-
-def _there(snapshot: Snapshot) -> set[str]:
-    return {path for path, content in snapshot.files.items() if content != GONE}
+            notes.append("Only a part of its files was looked at: it has too many.")
+        return Changes(folder.place, commits, files, outside, notes)
 
 
 def _printable(path: str) -> str:

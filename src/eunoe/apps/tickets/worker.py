@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, ClassVar, Final, NamedTuple, NoReturn, Protocol
 
+from eunoe.apps.git import OTHER_REPOSITORY
 from eunoe.apps.tickets.redaction import MAX_SEARCHED_CHARACTERS, clip, clip_redacted, last_lines, redact
 from eunoe.errors import EunoeError, InputError
 from eunoe.text.normalize import one_line, replace_surrogates
@@ -23,9 +24,7 @@ MAX_OUTPUT_CHARACTERS: Final = 2 * MAX_SEARCHED_CHARACTERS
 """What is cut out here is cut out again before secrets are looked for, with what stands beside it."""
 NO_OUTPUT: Final = "[no output]"
 _MAX_OUTPUT_BYTES: Final = 64 * 1024 * 1024
-_HIDDEN_VARIABLES: Final = frozenset(
-    ["MEMORY_SAVE_DIR", "EUNOE_STORE", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"]
-)
+_HIDDEN_VARIABLES: Final = frozenset(["MEMORY_SAVE_DIR", "EUNOE_STORE", *OTHER_REPOSITORY])
 """Where the memory rests is not for a worker to know; what a git hook sets would lead it to another repository."""
 
 
@@ -53,9 +52,7 @@ class Program:
     Its input and output are files, not pipes: neither a long input nor a child of it that lives on can block us.
     """
 
-    def __init__(
-        self, name: str, directory: str | os.PathLike[str], timeout: float, *, decoding: str = "replace"
-    ) -> None:
+    def __init__(self, name: str, directory: str | os.PathLike[str], timeout: float) -> None:
         path = shutil.which(name)
         if path is None:
             raise InputError(f"there is no program {name!r}: install it, or name another")
@@ -67,7 +64,6 @@ class Program:
         self.directory = directory
         self._path = os.path.abspath(path)
         self._timeout = timeout
-        self._decoding = decoding
 
     def run(self, arguments: Sequence[str], text: str = "", **variables: str) -> ProgramResult:
         """Run it once, with a text as its input."""
@@ -105,7 +101,7 @@ class Program:
         """What a file holds; of one that is too large the last lines."""
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _MAX_OUTPUT_BYTES))
-        text = file.read(_MAX_OUTPUT_BYTES).decode(errors=self._decoding)
+        text = file.read(_MAX_OUTPUT_BYTES).decode(errors="replace")
         return text.partition("\n")[2] or text if size > _MAX_OUTPUT_BYTES else text
 
 
@@ -226,18 +222,11 @@ class AgentWorker:
     ) -> None:
         self.options = list(options)
         check_arguments([self.name, *self.options], options)
-        if fixed := [option for option in self.options if self._is_fixed(option)]:
+        if fixed := [option for option in self.options if option.partition("=")[0] in self.fixed_options]:
             raise InputError(f"the option {fixed[0]} of {self.name} is set for every turn: leave it out")
         self.session = ""
         self.directory = directory
         self._program = Program(program or self.name, directory, timeout)
-
-    def _is_fixed(self, option: str) -> bool:
-        """Whether an option is set already, also if it is cut short or its value is put right behind it."""
-        name = option.partition("=")[0]
-        if name.startswith("--"):
-            return any(fixed.startswith(name) for fixed in self.fixed_options)
-        return name in self.fixed_options or (name[:1] == "-" and name[:2] in self.fixed_options - {"-"})
 
     def _checked_session(self, session: Any) -> str:
         """The id of a session. It becomes an argument, and must not be taken for an option."""
@@ -252,7 +241,7 @@ class AgentWorker:
             text += "\n[the session is lost: the worker has forgotten all that was said, and begins a new one]"
         raise WorkerError(replace_surrogates(text))
 
-    def _finish(self, result: ProgramResult, text: str, remarks: Iterable[str]) -> str:
+    def _finish(self, result: ProgramResult, text: str, remarks: Sequence[str]) -> str:
         if not text:
             self._fail(result, *remarks, f"{self.name} gave an empty answer")
         return replace_surrogates("\n".join([text, *remarks]))
@@ -276,14 +265,18 @@ class ClaudeCodeWorker(AgentWorker):
         if not answers:
             self._fail(result, result.output.strip(), "" if result.trouble else "this is not an answer")
         answer = answers[-1]
-        self.cost += _cost(answer)
+        cost = answer.get("total_cost_usd")
+        self.cost += float(cost) if isinstance(cost, int | float) and math.isfinite(cost) and cost > 0 else 0.0
         text, kind = _text(answer.get("result")), _text(answer.get("subtype"))
         errors = [kind, *map(_text, _items(answer.get("errors")))] if kind.startswith("error") else []
         if not any(words in error for error in errors for words in self.lost_session):  # then it names one of its own
             self.session = self._checked_session(answer.get("session_id") or self.session)
         if result.trouble or errors or answer.get("is_error"):
             self._fail(result, text, *errors)
-        return self._finish(result, text, _denied_tools(answer))
+        denied = [_text(denial.get("tool_name")) for denial in _mappings(answer.get("permission_denials"))]
+        tools = [tool for tool in dict.fromkeys(denied) if tool and tool.isprintable()]
+        remarks = [f"[the worker was not allowed to use: {', '.join(tools)}]"] if tools else []
+        return self._finish(result, text, remarks)
 
 
 class CodexWorker(AgentWorker):
@@ -303,7 +296,10 @@ class CodexWorker(AgentWorker):
         text, errors = messages[-1] if messages else "", _codex_errors(events)
         if result.trouble or errors or not events:
             self._fail(result, text or ("" if events else result.output.strip()), *errors)
-        return self._finish(result, text, _codex_remarks(events))
+        declined = [item for item in _codex_items(events, "command_execution") if item.get("status") == "declined"]
+        commands = list(dict.fromkeys(filter(None, (_text(item.get("command")) for item in declined))))
+        remarks = [f"[the worker was not allowed to run: {'; '.join(commands)}]"] if commands else []
+        return self._finish(result, text, remarks)
 
 
 def load_worker(
@@ -328,17 +324,12 @@ def read_events(output: str) -> Iterator[dict[str, Any]]:
     >>> list(read_events('warning\\n{"type": "a"}\\n[{"type": "b"}, 3]'))
     [{'type': 'a'}, {'type': 'b'}]
     """
-    whole = _parse_events(output)
-    yield from (
-        (event for line in output.splitlines() for event in _parse_events(line) or ()) if whole is None else whole
-    )
-
-
-def _parse_events(text: str) -> list[dict[str, Any]] | None:
-    with suppress(ValueError, RecursionError):
-        value = json.loads(text)
-        return [event for event in (value if isinstance(value, list) else [value]) if isinstance(event, dict)]
-    return None
+    for text in (output, *output.splitlines()):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(text)
+            yield from _mappings(value if isinstance(value, list) else [value])
+            if text is output:
+                return
 
 
 def _text(value: Any) -> str:
@@ -349,19 +340,8 @@ def _items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _mappings(value: Any) -> list[Mapping[str, Any]]:
-    return [item for item in _items(value) if isinstance(item, Mapping)]
-
-
-def _denied_tools(answer: Mapping[str, Any]) -> Iterator[str]:
-    tools = [_text(denial.get("tool_name")) for denial in _mappings(answer.get("permission_denials"))]
-    if names := [tool for tool in dict.fromkeys(tools) if tool and tool.isprintable()]:
-        yield f"[the worker was not allowed to use: {', '.join(names)}]"
-
-
-def _cost(answer: Mapping[str, Any]) -> float:
-    cost = answer.get("total_cost_usd", 0.0)
-    return float(cost) if isinstance(cost, int | float) and math.isfinite(cost) and cost > 0 else 0.0
+def _mappings(value: Any) -> list[dict[str, Any]]:
+    return [item for item in _items(value) if isinstance(item, dict)]
 
 
 def _codex_items(events: Iterable[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:
@@ -371,32 +351,15 @@ def _codex_items(events: Iterable[Mapping[str, Any]], kind: str) -> list[Mapping
 
 def _codex_errors(events: Iterable[Mapping[str, Any]]) -> list[str]:
     """Why the turn failed. An error after which it was completed all the same is none."""
-    kinds = ("turn.started", "turn.completed", "turn.failed", "error")
-    ends = [event for event in events if event.get("type") in kinds]
-    last = ends[-1]["type"] if ends else ""
-    if last == "turn.completed":
+    ends = [
+        event for event in events if event.get("type") in ("turn.started", "turn.completed", "turn.failed", "error")
+    ]
+    if ends and ends[-1]["type"] == "turn.completed":
         return []
-    details = [event.get("error") for event in ends]
-    texts = [
-        _text(error.get("message") if isinstance(error, Mapping) else event.get("message"))
-        for event, error in zip(ends, details, strict=True)
-    ]
-    return list(dict.fromkeys(filter(None, texts))) or [
-        "the turn failed" if last in ("turn.failed", "error") else "the events break off before the turn was completed"
-    ]
-
-
-def _codex_remarks(events: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    changes = [change for item in _codex_items(events, "file_change") for change in _mappings(item.get("changes"))]
-    if paths := [path for path in dict.fromkeys(_text(change.get("path")) for change in changes) if path]:
-        yield f"[files it says it changed: {', '.join(paths)}]"
-    if errors := list(
-        dict.fromkeys(filter(None, (_text(item.get("message")) for item in _codex_items(events, "error"))))
-    ):
-        yield f"[errors on the way: {'; '.join(errors)}]"
-    declined = [item for item in _codex_items(events, "command_execution") if item.get("status") == "declined"]
-    if commands := list(dict.fromkeys(_text(item.get("command")) for item in declined)):
-        yield f"[the worker was not allowed to run: {'; '.join(commands)}]"
+    details = [error if isinstance(error := event.get("error"), Mapping) else event for event in ends]
+    has_failed = bool(ends) and ends[-1]["type"] != "turn.started"
+    default = "the turn failed" if has_failed else "the events break off before the turn was completed"
+    return list(dict.fromkeys(filter(None, (_text(each.get("message")) for each in details)))) or [default]
 
 
 _MAX_CHARACTERS: Final = 4_000

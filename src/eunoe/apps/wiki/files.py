@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from posixpath import normpath
 from typing import Final, NamedTuple
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+from eunoe.apps.git import NoRepositoryError, ask_git
 from eunoe.errors import InputError
 
 MAX_READ_BYTES: Final = 100_000
@@ -25,8 +25,6 @@ _FILE_FLAGS: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _GIT_NAMES: Final = (".git", "git~1")
 """As file systems know it that ignore case, or that give short names."""
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
-_GIT: Final = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "--literal-pathspecs")
-"""A repository's own settings may name a program to run; this asks for none of them."""
 
 
 class Entry(NamedTuple):
@@ -118,16 +116,13 @@ class RepositoryFiles:
 
     def _git_names(self, folder: str) -> list[str] | None:
         """What git tracks or would track; None where there is no git to ask."""
-        listing = (*_GIT, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", folder or ".")
         try:
-            done = subprocess.run(listing, cwd=self.root, env=_git_environment(), capture_output=True, check=False)
-        except FileNotFoundError:
+            listed = ask_git(
+                self.root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", folder or "."
+            )
+        except NoRepositoryError:
             return None
-        if done.returncode and b"not a git repository" in done.stderr:
-            return None
-        if done.returncode:
-            raise InputError(f"git cannot list {self.root}: {done.stderr.decode(errors='replace').strip()}")
-        return list(dict.fromkeys(os.fsdecode(name) for name in done.stdout.split(b"\0") if name))
+        return list(dict.fromkeys(name for name in listed.split("\0") if name))
 
     def _walk(self, folder: str) -> Iterator[str]:
         start = self.root / folder
@@ -175,10 +170,7 @@ def _is_git(name: str) -> bool:
 
 _SECONDS: Final = 20
 """Git answers such questions at once; a disk that hangs must not hang an agent."""
-_OTHER_REPOSITORY: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
-"""What a git hook sets, and what would have git look at another repository than the one that was named."""
 _CREDENTIALS: Final = re.compile(r"(?<=://)[^/@]*@")
-_DRIVE: Final = re.compile(r"[A-Za-z]:/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,11 +216,11 @@ def open_checkout(folder: str | Path | None, branch: str | None = None, commit: 
     branch, commit = branch or "", commit or ""
     if folder is None:
         return Checkout(None, branch, commit)
-    start = Path(folder) if _DRIVE.match(str(folder).replace("\\", "/")) else Path(os.path.abspath(folder))
-    lines = _ask_git(start, "rev-parse", "--show-toplevel", "HEAD", "--abbrev-ref", "HEAD") if start.is_dir() else []
+    start = Path(os.path.abspath(folder))
+    lines = _ask_git(start, "rev-parse", "--show-toplevel") if start.is_dir() else []
     if not lines:
         return Checkout(start, branch, commit)
-    head, name = lines[1:3] if len(lines) == 3 else ("", "")
+    head, name = _ask_git(start, "rev-parse", "HEAD", "--abbrev-ref", "HEAD") or ("", "")
     return Checkout(
         _spelled_like(Path(lines[0]), start), branch or ("" if name == "HEAD" else name), commit or head, start
     )
@@ -246,27 +238,12 @@ def default_repository_id(folder: str | Path) -> UUID:
     )
 
 
-def _git_environment() -> dict[str, str]:
-    variables = {name: value for name, value in os.environ.items() if name not in _OTHER_REPOSITORY}
-    return variables | {"LC_ALL": "C"}
-
-
 def _ask_git(folder: Path, *arguments: str) -> list[str]:
-    """What git says, line by line; nothing if there is no git, or no repository."""
+    """What git says, line by line; nothing if it has no answer."""
     try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments],
-            capture_output=True,
-            check=False,
-            env=_git_environment(),
-            stdin=subprocess.DEVNULL,
-            timeout=_SECONDS,
-        )
-    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return ask_git(folder, *arguments, seconds=_SECONDS).splitlines()
+    except InputError:
         return []
-    lines = done.stdout.decode(errors="surrogateescape").splitlines()
-    # A repository without a commit has a root, and fails at the next question.
-    return lines if done.returncode == 0 else [line for line in lines[:1] if Path(line).is_absolute()]
 
 
 def _spelled_like(root: Path, start: Path) -> Path:
@@ -275,30 +252,20 @@ def _spelled_like(root: Path, start: Path) -> Path:
 
 
 def _relative_path(path: str, root: Path, folder: Path) -> str:
-    if not path.startswith("/") and not _DRIVE.match(path):
-        path = _absolute_path(path, root, folder)
+    if not path.startswith("/"):  # it begins where the agent works, or at the root if the file is there
+        base = root if os.path.exists(root / path) and not os.path.exists(folder / path) else folder
+        path = plain_path((PurePosixPath(base.as_posix()) / path).as_posix())
     return _resolved_below(path, root) or _below(path, root.as_posix()) or path
-
-
-def _absolute_path(path: str, root: Path, folder: Path) -> str:
-    """A relative path begins where the agent works, or at the root if the file is there."""
-    base = root if os.path.exists(root / path) and not os.path.exists(folder / path) else folder
-    return plain_path((PurePosixPath(base.as_posix()) / path).as_posix())
 
 
 def _below(path: str, root: str) -> str | None:
     path, root = normpath(path), plain_path(root)
-    if _DRIVE.match(root):
-        is_inside = f"{path}/".lower().startswith(f"{root.rstrip('/')}/".lower())
-    else:
-        is_inside = f"{path}/".startswith(f"{root.rstrip('/')}/")
+    is_inside = f"{path}/".startswith(f"{root.rstrip('/')}/")
     return (path[len(root) :].strip("/") or ".") if is_inside else None
 
 
 def _resolved_below(path: str, root: Path) -> str | None:
     """The same after symlinks: in the path, in the root, or in both."""
-    if not Path(path).is_absolute():
-        return None
     try:
         return _below(Path(path).resolve().as_posix(), root.resolve().as_posix())
     except (OSError, RuntimeError, ValueError):

@@ -328,7 +328,8 @@ class WikiMemoryRepository:
         """Forget all memories of a repository, every version, hidden and archived ones too; return how many."""
         scope = repository_scope(repository_id)
         facts = list(self._all_facts(scope, retired=True))
-        self._forget(scope, facts)
+        if facts:
+            self.memory.forget(scope, [fact.id for fact in facts], may_return=True)
         return _count_memories(fact for fact in facts if not fact.superseded_by)
 
     @in_thread
@@ -361,15 +362,9 @@ class WikiMemoryRepository:
         """Forget what is hidden, or has been replaced; return how many."""
         scope = repository_scope(repository_id)
         facts = [fact for fact in self._all_facts(scope) if not _is_visible(fact)]
-        self._forget(scope, facts)
+        if facts:
+            self.memory.forget(scope, [fact.id for fact in facts], may_return=True)
         return _count_memories(facts)
-
-    def serialize(self, memory: WikiMemory) -> dict[str, Any]:
-        """Return a memory as plain values: texts, numbers, lists and dicts."""
-        return memory.as_dict()
-
-    def serialize_many(self, memories: Iterable[WikiMemory]) -> list[dict[str, Any]]:
-        return [memory.as_dict() for memory in memories]
 
     def _is_kept(self, known: Atom, memory: WikiMemory) -> bool:
         """Whether nothing of a memory is new. To write it again would take as long as at first."""
@@ -420,10 +415,6 @@ class WikiMemoryRepository:
             return [fact]
         facts = [item for item in self.memory.get_many(scope, part.ids) if isinstance(item, Atom)]
         return facts if len(facts) == part.parts else []
-
-    def _forget(self, scope: Scope, facts: Sequence[Atom]) -> None:
-        if facts:
-            self.memory.forget(scope, [fact.id for fact in facts], may_return=True)
 
     def _set_end(self, scope: Scope, facts: Sequence[Atom], end: datetime | None) -> int:
         if facts:
@@ -572,10 +563,12 @@ class WikiMemoryService:
         """
         if not check_text(query, "query").strip():
             raise InputError("query is empty: say what to look for")
+        if isinstance(limit, bool) or not isinstance(limit, int):
+            raise InputError(f"limit must be a whole number, not {type(limit).__name__}")
         memories = await self._repository.vector_search(
             repository_id,
             query,
-            limit=_clamp(limit),
+            limit=min(max(limit, 1), MAX_RESULTS),
             memory_type=memory_type and MemoryType.parse(memory_type),
             score_threshold=check_number(score_threshold, "score_threshold", 0.0, 1.0),
         )
@@ -635,18 +628,12 @@ class WikiMemoryService:
     async def _list(self, memories: list[WikiMemory], repo_dir: str | Path | None) -> Result:
         if memories and repo_dir is not None:
             await asyncio.to_thread(_mark_changes, memories, repo_dir)
-        shown = self._repository.serialize_many(memories)
+        shown = [memory.as_dict() for memory in memories]
         return {"memories": shown, "count": len(shown)}
 
 
 def _check_list(values: Iterable[str] | None, name: str) -> list[str]:
     return list(check_names(as_list(values, name), name))
-
-
-def _clamp(limit: int) -> int:
-    if isinstance(limit, bool) or not isinstance(limit, int):
-        raise InputError(f"limit must be a whole number, not {type(limit).__name__}")
-    return min(max(limit, 1), MAX_RESULTS)
 
 
 def _add_provenance(memory: WikiMemory, repo_dir: str | Path | None, branch: str | None, commit: str | None) -> None:

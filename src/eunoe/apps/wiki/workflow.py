@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import operator
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, TypedDict
 from uuid import UUID
@@ -27,10 +29,10 @@ from eunoe.apps.wiki.agents import (
     structure_of,
 )
 from eunoe.apps.wiki.files import RepositoryFiles, default_repository_id
-from eunoe.apps.wiki.locks import locked_repository
 from eunoe.apps.wiki.memory import WikiMemoryRepository, WikiMemoryService, parse_repository_id
 from eunoe.apps.wiki.pages import LinkTargets, OutputFolder, render_index, render_page
-from eunoe.errors import EunoeError, InputError, LlmError, MissingPackageError, StoreError
+from eunoe.errors import ConflictError, EunoeError, InputError, LlmError, MissingPackageError, StoreError
+from eunoe.files import locked
 from eunoe.hosts.langchain.final_text import is_page
 from eunoe.memory import AsyncMemory, Memory
 
@@ -138,7 +140,8 @@ async def generate_wiki(
     repository = WikiMemoryRepository(memory)
     with ExitStack() as stack:
         await asyncio.to_thread(stack.enter_context, folder.opened())
-        await asyncio.to_thread(stack.enter_context, _locked_memories(repository, folder, force_regenerate))
+        held = _locked_memories(repository.memory.target, folder.state.repository_id, alone=force_regenerate)
+        await asyncio.to_thread(stack.enter_context, held)
         before = await asyncio.to_thread(folder.begin, force=force_regenerate)
         run = _Run(files, await asyncio.to_thread(files.names), folder, before, chat_model, memory, middleware, tell)
         return await _finish(run, folder, WikiMemoryService(repository), concurrency)
@@ -157,11 +160,26 @@ async def _finish(run: _Run, folder: OutputFolder, service: WikiMemoryService, c
     return replace(report, notes=(*report.notes, *notes))
 
 
-def _locked_memories(
-    repository: WikiMemoryRepository, folder: OutputFolder, is_forced: bool
-) -> AbstractContextManager[None]:
-    """A forced run hides memories, which any other run would show again."""
-    return locked_repository(repository.memory.target, folder.state.repository_id, alone=is_forced)
+@contextmanager
+def _locked_memories(store: str, repository_id: str, *, alone: bool) -> Iterator[None]:
+    """Hold the memories of a repository until the end of the process: a forced run hides them, which others would undo.
+
+    The lock is a file beside the store; for a store that is no file, among the temporary ones.
+    """
+    is_file = os.path.isfile(store)
+    place = Path(store).resolve() if is_file else Path(tempfile.gettempdir(), f"eunoe-{os.getuid()}-{os.getpid()}")
+    digest = blake2b(repository_id.encode(), digest_size=8).hexdigest()
+    path = place.with_name(f"{place.name}-wiki-{digest}.lock")
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(path, shared=not alone))
+        except ConflictError:
+            raise ConflictError(
+                f"another run is writing a wiki of repository {repository_id}, and one of the two is forced: wait"
+            ) from None
+        yield
+    with suppress(ConflictError), locked(path):  # nobody else holds it
+        path.unlink(missing_ok=True)
 
 
 def _open_folders(

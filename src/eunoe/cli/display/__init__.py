@@ -99,6 +99,12 @@ def say_notes(notes: Iterable[str]) -> None:
         say(one_line(note))
 
 
+def agrees(question: str) -> bool:
+    """Ask whoever sits at the terminal; no is meant by anything but yes."""
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def utf8_output() -> TextIO:
     """Standard output in UTF-8, which JSON asks for, whatever the terminal speaks."""
     if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.encoding.lower() != "utf-8":

@@ -63,7 +63,7 @@ class Namespaces:
         if any(key.startswith("namespace") for key in root):
             raise ScopeError(f"the scope {root} cannot be the root of a store: a namespace has keys of that name")
         self.root = root
-        self.scope = lru_cache(maxsize=4096)(self._scope)
+        self.scope = lru_cache(maxsize=4096)(lambda namespace: root.extended(_pairs(namespace) or _EMPTY))
         """The scope of a namespace."""
         self.namespace = lru_cache(maxsize=4096)(self._namespace)
         """The namespace of a scope; None if it is none of this root's."""
@@ -71,9 +71,6 @@ class Namespaces:
     def keys(self, prefix: Namespace) -> Mapping[str, str]:
         """What all scopes of namespaces with this prefix have; some others may have it too."""
         return {**self.root.pairs, **_pairs(prefix)}
-
-    def _scope(self, namespace: Namespace) -> Scope:
-        return self.root.extended(_pairs(namespace) or _EMPTY)
 
     def _namespace(self, scope: Scope) -> Namespace | None:
         if not self.root.pairs.items() <= scope.pairs.items():

@@ -1,4 +1,4 @@
-"""What is wrong with a workflow is found before it runs, all at once."""
+"""What is wrong with a workflow is found before it runs, all at once; the page lists all that there is."""
 
 from pathlib import Path
 from typing import Any
@@ -9,11 +9,15 @@ from tests.apps.discussion.workflow.conftest import Write
 from eunoe.apps.discussion.settings import AuthorSettings, ChunkSettings, DiscussionSettings, UserSettings
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow
 from eunoe.apps.discussion.workflow.check import check_workflow
+from eunoe.apps.discussion.workflow.node import NODE_TYPES
+from eunoe.apps.discussion.workflow.texts import BRACKETED, COUNT_KEYS, VALUES
 from eunoe.llm.contract import ScriptedLlm
 
 MODELS = ModelMap(
     endpoints={"Thinker": "openai:x@http://127.0.0.1:1/v1", "Nonsense": "gibberish"}, default=ScriptedLlm([])
 )
+
+
 ENVIRONMENT = Environment(models=MODELS)
 
 
@@ -185,3 +189,25 @@ def test_workflows_that_the_settings_of_a_user_name_are_read(write: Write) -> No
     assert "calls itself: main -> own -> own" in first(recent_memory_workflow="own")
     assert "calls itself: main -> main" in first(recent_memory_workflow="main")
     assert "{unknown} is no placeholder" in first(chat_summary_workflow="wrong")
+
+
+DOCS = Path(__file__).parents[4] / "docs" / "discussions"
+
+
+PAGE, NODES = ((DOCS / name).read_text(encoding="utf-8") for name in ("workflows.md", "nodes.md"))
+
+
+@pytest.mark.parametrize("name", [*VALUES, *BRACKETED, *COUNT_KEYS])
+def test_every_placeholder_is_listed(name: str) -> None:
+    short = name.removeprefix("chat_user_prompt").removeprefix("templated_user_prompt")
+    assert f"`{{{name}}}`" in PAGE or f"`{short}`" in PAGE or f"`[{name}]`" in PAGE or f"`{name}`" in PAGE
+
+
+def test_every_node_type_is_listed_with_its_keys() -> None:
+    own = [each for each in NODE_TYPES.values() if each.function.__module__.endswith("workflow.nodes")]
+    pages = f"{PAGE}\n{NODES}".replace("\\*", "*")
+    rows = {
+        each.name: line for each in own for line in reversed(pages.splitlines()) if line.startswith(f"| `{each.name}` ")
+    }
+    for each in own:
+        assert [key for key in each.required if f"`{key}`*" not in rows[each.name]] == []

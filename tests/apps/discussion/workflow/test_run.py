@@ -10,7 +10,6 @@ import pytest
 from tests.apps.discussion.workflow.conftest import Write
 
 import eunoe
-from eunoe.apps.discussion import MemoryService
 from eunoe.apps.discussion.log import DiscussionLog
 from eunoe.apps.discussion.model import discussion_scope
 from eunoe.apps.discussion.workflow import Environment, ModelMap, Workflow, node, run_workflow
@@ -92,26 +91,6 @@ def test_the_model_of_the_memory_is_that_of_nodes_that_name_none() -> None:
         assert run_workflow(ask, memory=memory, environment=own).text == "own"
 
 
-def test_creators_ask_the_model_of_the_memory() -> None:
-    with eunoe.open(":memory:", embedder="none", llm=lambda text: "MODEL WROTE THIS.") as memory:
-        chat = [{"role": "user", "content": f"word{number} talk about cats"} for number in range(12)]
-        quality = Workflow.of([{"type": "QualityMemory"}])
-        run_workflow(quality, memory=memory, messages=chat, discussion_id="trip")
-        assert "MODEL WROTE THIS." in MemoryService(memory).get_current_memories("trip")
-
-
-def test_the_seeds_two_steps() -> None:
-    llm = ScriptedLlm(["tea, trains", '[{"title": "Tea"}]'])
-    steps = [
-        {"id": "agent1", "type": "Standard", "prompt": "Topics of: {agent1Input}", "returnToUser": False},
-        {"id": "agent2", "type": "Standard", "prompt": "{agent1Input} has {agent1Output}", "returnToUser": True},
-    ]
-    environment = Environment(models=ModelMap(default=llm))
-    result = run_workflow(Workflow.of(steps), inputs=["{a} chunk"], environment=environment)
-    assert result.text == '[{"title": "Tea"}]'
-    assert [prompt.text for prompt in llm.prompts] == ["Topics of: {a} chunk", "{a} chunk has tea, trains"]
-
-
 def test_a_trace_has_inputs_output_time_and_tokens() -> None:
     environment = Environment(models=ModelMap(default=ScriptedLlm(["Hello Anna"])))
     trace = run_workflow(
@@ -127,13 +106,6 @@ def test_a_trace_has_inputs_output_time_and_tokens() -> None:
     assert (trace.input_tokens, trace.output_tokens) == (1, 3)
 
 
-def test_progress_is_told_of_each_node() -> None:
-    told: list[int] = []
-    environment = Environment(progress=lambda trace: told.append(trace.number))
-    run_workflow(Workflow.of([say("a"), say("b")]), environment=environment)
-    assert told == [1, 2]
-
-
 def test_an_unsupported_type_fails_before_any_node_runs(tmp_path: Path) -> None:
     path = tmp_path / "main.json"
     path.write_text(json.dumps([say("a"), {"type": "Telepathy", "title": "Guess"}]))
@@ -147,11 +119,6 @@ def test_a_failure_keeps_the_traces_so_far() -> None:
     with pytest.raises(NodeFailure) as caught:
         run_workflow(Workflow.of([say("a"), say("{unknown}")]))
     assert [(trace.number, bool(trace.error)) for trace in caught.value.traces] == [(1, False), (2, True)]
-
-
-def test_a_missing_key_is_named() -> None:
-    with pytest.raises(WorkflowError, match="content is missing"):
-        run_workflow(Workflow.of([{"type": "StaticResponse"}]))
 
 
 @pytest.fixture

@@ -1,12 +1,14 @@
-"""Placeholders in the texts of nodes."""
+"""Placeholders and templates in the texts of nodes."""
 
-from datetime import UTC, datetime
+import sys
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from eunoe.apps.discussion.workflow import Environment, Workflow, run_workflow
-from eunoe.errors import WorkflowError
+from eunoe.apps.discussion.workflow.texts import _jinja, render_template, template_names
+from eunoe.errors import MissingPackageError, WorkflowError
 
 CHAT = [
     {"role": "system", "content": "Be kind."},
@@ -15,6 +17,8 @@ CHAT = [
     {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]},
     {"role": "user", "content": [{"type": "text", "text": "three"}]},
 ]
+
+
 NOW = datetime(2024, 5, 3, 14, 7)
 
 
@@ -126,12 +130,6 @@ def test_named_inputs_stand_in_brackets_of_templates_too() -> None:
         run_workflow(Workflow.of(document))
 
 
-def test_a_message_with_a_time_is_fine_in_a_template() -> None:
-    messages = [{"role": "user", "content": "Hi", "time": datetime(2024, 5, 3, tzinfo=UTC)}]
-    nodes = [{"type": "StaticResponse", "jinja2": True, "content": "{{ messages[0].time }}"}]
-    assert run_workflow(Workflow.of(nodes), messages=messages).text == "2024-05-03 00:00:00+00:00"
-
-
 def test_outputs_are_known_by_number_and_by_id() -> None:
     nodes = [
         {"type": "StaticResponse", "content": "A{name}"},
@@ -145,3 +143,55 @@ def test_an_output_of_a_later_node_is_not_there_yet() -> None:
     nodes = [{"type": "StaticResponse", "content": "{agent2Output}"}, {"type": "StaticResponse", "content": "x"}]
     with pytest.raises(WorkflowError, match="has no value yet: node 2"):
         run_workflow(Workflow.of(nodes))
+
+
+def test_a_template_has_loops_and_messages() -> None:
+    source = "{% for m in messages if m.role == 'user' %}{{ m.content | upper }};{% endfor %}{{ name }}\n"
+    messages = [{"role": "user", "content": "hi {{ 7*7 }}"}, {"role": "assistant", "content": "no"}]
+    assert render_template(source, {"messages": messages, "name": "Änna"}) == "HI {{ 7*7 }};Änna\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+        "{{ name | attr('__class__') }}",
+        "{{ '{0.__class__}'.format(name) }}",
+        "{{ self.__init__.__globals__ }}",
+        "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
+        "{% include '/etc/passwd' %}",
+        "{% import 'os' as os %}{{ os }}",
+        "{{ messages.append(1) }}",
+        "{{ '{x.__class__}'.format_map({'x': name}) }}",
+        "{{ (1).__class__ }}",
+    ],
+)
+def test_no_way_out(source: str) -> None:
+    with pytest.raises(WorkflowError, match="its template failed"):
+        render_template(source, {"name": "x", "messages": []})
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% for i in range(99999) %}{{ 'a' * 1000 }}{% endfor %}",
+        "{% for i in range(999999) %}{% endfor %}",
+        "{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}",
+        "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}",
+        "{% for",
+    ],
+)
+def test_a_template_that_is_too_much_is_an_error(source: str) -> None:
+    with pytest.raises(WorkflowError, match="template"):
+        render_template(source, {})
+
+
+def test_names_are_found() -> None:
+    assert template_names("{{ a }}{% for b in c %}{{ b }}{% endfor %}{{ range(3) }}") == {"a", "c"}
+
+
+def test_without_jinja_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2.sandbox", None)
+    _jinja.cache_clear()
+    with pytest.raises(MissingPackageError, match=r"eunoe\[discussion\]"):
+        render_template("{{ 1 }}", {})

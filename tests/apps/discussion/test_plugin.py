@@ -1,20 +1,30 @@
-"""The script node: loaded anew for each call, it reads and updates discussions."""
+"""The script node and what docs/discussions/wilmer.md shows: each action and option is one that works."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import eunoe
 from eunoe.apps.discussion import Discussion, plugin, script_node
 from eunoe.apps.discussion.files import import_folder
+from eunoe.apps.discussion.plugin import CreatorSetup, UpdateRequest, run_update, tell_update
+from eunoe.apps.discussion.retrievers import DiscussionReader
+from eunoe.apps.discussion.update import ChunkFailure, UpdateReport
+from eunoe.apps.discussion.workflow import Environment, NodeCall, Workflow, node, run_workflow
+from eunoe.apps.discussion.workflow.document import ModelMap, Preset
+from eunoe.apps.discussion.workflow.node import NODE_TYPES
 from eunoe.errors import ConflictError, InputError, NotAStoreError
+from eunoe.server.mcp.discussion import _VARIABLES, DISCUSSION_TOOLS
+from eunoe.server.mcp.server import find_profile
 
 Invoke = Callable[..., str]
 
@@ -84,12 +94,6 @@ def test_reading_makes_no_file_and_finds_nothing(invoke: Invoke, store: str) -> 
     assert invoke("search", "trip", "Rome", host_messages="true").startswith("No relevant memories")
     assert invoke("summary", "", "") == ""
     assert not Path(store).exists()
-
-
-def test_users_do_not_meet(invoke: Invoke, settings: str) -> None:
-    invoke("update", "trip", messages=messages(12), settings=settings, user="anna")
-    assert invoke("all", "trip", user="ben") == invoke("all", "trip") == ""
-    assert invoke("all", "trip", user="anna")
 
 
 @pytest.mark.parametrize(
@@ -193,13 +197,6 @@ def test_a_chat_without_the_place_where_an_import_ends_is_asked_for_it(invoke: I
         assert Discussion(memory, "trip").status().import_conflict == ""
 
 
-@pytest.mark.usefixtures("imported")
-@pytest.mark.parametrize("place", ["0", "99", "here", "9" * 5000])
-def test_a_place_that_is_none_is_refused(invoke: Invoke, place: str) -> None:
-    with pytest.raises(InputError, match="continue_at"):
-        invoke("update", "trip", messages=messages(12), continue_at=place)
-
-
 def test_notes_and_reasons_are_told(invoke: Invoke, tmp_path: Path) -> None:
     settings = tmp_path / "settings.json"
     settings.write_text(json.dumps({"fileMemoryWorkflowName": "missing", "embeddingEndpointName": "Local"}))
@@ -216,3 +213,118 @@ def test_without_a_map_every_endpoint_means_the_own_model(invoke: Invoke, store:
     models.write_text(json.dumps({"endpoints": {"Other": "openai:x@http://127.0.0.1:9/v1"}}))
     told = invoke("update", "work", messages=messages(12), settings=str(settings), models=str(models), on_error="tell")
     assert "'Thinker' is not mapped" in told
+
+
+CHAT = [{"role": ("user", "assistant")[each % 2], "content": f"Otter {each} swims."} for each in range(12)]
+
+
+@pytest.fixture
+def setup(tmp_path: Path) -> CreatorSetup:
+    """Settings that name a workflow, which names an endpoint and a preset."""
+    node = {"type": "Standard", "endpointName": "Thinker", "preset": "Factual", "prompt": "Sum up: [TextChunk]"}
+    (tmp_path / "mine.json").write_text(json.dumps([node]))
+    (tmp_path / "settings.json").write_text(json.dumps({"fileMemoryWorkflowName": "mine"}))
+    return CreatorSetup.read({"settings": str(tmp_path / "settings.json"), "workflows": str(tmp_path), "models": ""})
+
+
+def test_without_a_map_workflows_ask_the_own_model(setup: CreatorSetup) -> None:
+    with eunoe.open(":memory:", embedder="none", llm=lambda text: "Written by the own model.") as memory:
+        report = run_update(Discussion(memory, "trip"), UpdateRequest.of({"messages": json.dumps(CHAT)}), setup)
+        assert report.failed == ()
+        assert DiscussionReader.of(memory, "trip").recent(1).text == "Written by the own model."
+
+
+def test_without_any_model_a_workflow_that_needs_one_fails_by_name(setup: CreatorSetup) -> None:
+    with eunoe.open(":memory:", embedder="none", llm="none") as memory:
+        report = run_update(Discussion(memory, "trip"), UpdateRequest.of({"messages": json.dumps(CHAT)}), setup)
+    assert "mine.json" in report.failed[0].error
+
+
+def test_each_reason_is_told_once() -> None:
+    failed = tuple(ChunkFailure("chunk_memory", str(each), "", 1, f"no answer {each % 2}") for each in range(6))
+    told = tell_update(UpdateReport(failed=failed, notes=("put off",)))
+    assert told.splitlines() == ["Chunks: 6 failed.", "Failed: no answer 0", "Failed: no answer 1", "Note: put off"]
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "discussions" / "wilmer.md"
+
+
+BLOCKS = [json.loads(each) for each in re.findall(r"^```json\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)]
+
+
+def blocks_with(key: str) -> list[Any]:
+    return [each for each in BLOCKS if key in (each[0] if isinstance(each, list) else each)]
+
+
+@pytest.fixture
+def python_module() -> Iterator[None]:
+    """The node of WilmerAI that runs the script node."""
+
+    @node("PythonModule", required=["module_path"], keys=["args", "kwargs"])
+    def run(call: NodeCall) -> str:
+        assert call.render("module_path").endswith("script_node.py")
+        given = {name: call.render_text(text) for name, text in call.node["kwargs"].items()}
+        return script_node.Invoke(*call.texts("args"), **given)
+
+    yield
+    del NODE_TYPES["PythonModule"]
+
+
+@pytest.mark.usefixtures("python_module")
+def test_the_workflow_of_script_nodes_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EUNOE_EMBEDDER", "none")
+    monkeypatch.delenv("EUNOE_LLM", raising=False)
+    store = str(tmp_path / "store.db")
+    (nodes,) = [each for each in BLOCKS if isinstance(each, list) and each[0]["type"] == "Standard"]
+    for each in nodes:
+        if each["type"] == "PythonModule":
+            each["kwargs"] = {**each["kwargs"], "store": store, "on_error": "raise"}
+    models = ModelMap(endpoints={"*": lambda text: "Rome; hotel"}, presets={"*": Preset()})
+    environment = Environment(models=models)
+    with eunoe.open(":memory:", embedder="none", llm="none") as host:
+        for day in (*range(20), 19):
+            chat = [{"role": "user", "content": f"[DiscussionId]trip[/DiscussionId]On day {day} we fly to Rome."}]
+            result = run_workflow(Workflow.of(nodes), memory=host, messages=chat, environment=environment)
+    plugin._stores.close()
+    assert result.text == "Rome; hotel"
+    outputs = {each.title: each.output for each in result.trace}
+    assert "fly to Rome" in outputs["Memories"]
+    assert "fly to Rome" in outputs["Summary"]
+    with eunoe.open(store, embedder="none") as memory:
+        log = Discussion(memory, "trip").log.messages()
+    assert [each.text for each in log[::2]] == [f"On day {day} we fly to Rome." for day in range(20)]
+
+
+def test_the_actions_and_options_are_those_of_the_script_node() -> None:
+    rows = re.findall(r"^\| `(\w+)`", PAGE.read_text(), re.MULTILINE)
+    actions = [*plugin.RETRIEVERS, "update"]
+    assert set(rows) >= set(actions)
+    named = set(re.findall(r"`(\w+)`", PAGE.read_text()))
+    assert named >= {*plugin._READ_OPTIONS, *plugin._UPDATE_OPTIONS}
+
+
+def test_the_nodes_for_mcp_call_tools_that_are_there() -> None:
+    tools = {tool.name: tool for tool in DISCUSSION_TOOLS}
+    nodes = [node for block in BLOCKS if isinstance(block, list) for node in block if node["type"] == "MCPToolCall"]
+    assert len(nodes) == 3
+    rows = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|$", PAGE.read_text(), re.MULTILINE))
+    assert set(tools) <= set(rows)
+    assert {rows[name] for name in tools} == {*plugin.RETRIEVERS, "update"}
+    for each in nodes:
+        tool = tools[each["tool"]]
+        assert set(each["arguments"]) <= set(tool.arguments)
+        assert set(tool.required) <= set(each["arguments"])
+
+
+def test_the_server_settings_name_the_profile() -> None:
+    (stdio,) = blocks_with("command")
+    assert stdio["args"][:3] == ["mcp", "--profile", find_profile("discussion").name]
+    assert set(_VARIABLES.values()) <= set(re.findall(r"`(\w+)`", PAGE.read_text()))
+    (http,) = blocks_with("url")
+    assert http["url"].endswith("/mcp/discussion")
+
+
+def test_the_map_of_models_is_one() -> None:
+    (fields,) = blocks_with("endpoints")
+    models = ModelMap.of(fields)
+    assert models.problems("Thinker", "Factual") == models.problems("Else", "Other") == []
