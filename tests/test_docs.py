@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from tests.embed.folder.models import xlm_roberta
+from tests.embed.folder_models import xlm_roberta
 
 import eunoe
 from eunoe.cli.app import run

@@ -3,9 +3,7 @@ fault; what is refused changes nothing."""
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-import inspect
 import re
 import shutil
 import sqlite3
@@ -239,54 +237,6 @@ def test_a_time_without_a_zone_is_utc_however_it_is_given(subject: Subject) -> N
     times = {subject.memory.get("user=zoe", receipt.id).time for receipt in receipts}
     times.add(subject.memory.get("user=zoe", subject.memory.remember("user=zoe", "Six.", time=naive).id).time)
     assert times == {naive.replace(tzinfo=UTC)}
-
-
-def test_a_fact_takes_or_refuses_whatever_its_fields_hold(subject: Subject) -> None:
-    faults = []
-    arguments = EXAMPLES["remember"]
-    for name in set(arguments) - {"scope", "source_scopes", "again"}:
-        for title, make in WRONG.items():
-            fields = {"text": "Anna likes jam.", name: (value := make())}
-
-            def attempt(fields: dict[str, Any] = fields) -> Any:
-                return subject.memory.remember_many(ANNA, [fields]) if subject.memory else None
-
-            faults.append(fault_of(f"remember_many([{name}={title}])", name, value, arguments[name], attempt))
-            if subject.has_changed():
-                subject.renew()
-    assert not any(faults), "\n".join(filter(None, faults))
-
-
-@pytest.mark.parametrize("verb", [name for name, arguments in EXAMPLES.items() if arguments])
-def test_the_other_faces_refuse_in_the_same_way(subject: Subject, verb: str) -> None:
-    assert subject.memory
-    memory = eunoe.AsyncMemory(subject.memory)
-    name = next(iter(EXAMPLES[verb]))
-    expected = fault_and_error(lambda: call(subject.memory, verb, {**EXAMPLES[verb], name: object()}))
-
-    async def wait() -> Any:
-        result = call(memory, verb, {**EXAMPLES[verb], name: object()})
-        return await result if inspect.isawaitable(result) else result
-
-    assert fault_and_error(lambda: asyncio.run(wait())) == expected
-    if hasattr(eunoe.ScopedMemory, verb) and verb not in ("at", "restricted"):
-        bound, rest = (
-            subject.memory.at(ANNA),
-            {each: EXAMPLES[verb][each] for each in EXAMPLES[verb] if each != "scope"},
-        )
-        for each in rest:
-            wrong = {**rest, each: b"x"}
-            assert fault_and_error(lambda wrong=wrong: getattr(bound, verb)(**wrong)) == fault_and_error(
-                lambda wrong=wrong: call(subject.memory, verb, {"scope": ANNA, **wrong})
-            )
-
-
-def fault_and_error(attempt: Callable[[], Any]) -> tuple[type[Exception], str] | None:
-    try:
-        attempt()
-    except EunoeError as error:
-        return type(error), re.sub(r"0x[0-9a-f]+", "", str(error))
-    return None
 
 
 def check_arguments(function: Callable[..., Any], arguments: dict[str, Any], free: Container[str] = ()) -> None:

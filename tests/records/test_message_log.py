@@ -7,7 +7,7 @@ from tests.support.records import make_record
 
 import eunoe
 from eunoe.errors import InputError, NotFoundError, ScopeError
-from eunoe.model.message import Message, parse_message
+from eunoe.model.message import parse_message
 from eunoe.records import log
 from eunoe.records.identity import message_content, words_identity
 
@@ -460,7 +460,7 @@ def test_an_empty_list_of_scopes_is_no_scope(memory):
 
 
 def test_what_is_new_is_decided_without_a_store() -> None:
-    words = [Message("one"), Message("two"), Message("three")]
+    words = [parse_message(text) for text in ("one", "two", "three")]
     first, second = map(message_content, words[:2])
     tail = [log._Spot(b"1", first, "a"), log._Spot(b"2", second, None)]
     found = log.Found({}, {}, frozenset([words_identity(message_content(words[2]))]), {"": tail})

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
-from tests.embed.folder.models import bert
+from tests.embed.folder_models import bert
 from tests.support.live_server import LiveServer, StartServer
 
 

@@ -87,7 +87,7 @@ def calls(scope: str = "user=anna", id: str = ID, mem0_id: str = "x") -> list[Ca
         Call("admin_check", "POST", "/v1/check", {}),
         Call("backup", "POST", "/v1/backup", {"name": "one.db"}),
         Call("admin_reembed", "POST", "/v1/reembed", {}, 409),
-        Call("import_", "POST", "/v1/import", '{"eunoe": 1}\n'),
+        Call("import_", "POST", "/v1/import", '{"eunoe": 2}\n'),
         Call("index_documents", "POST", "/api/projects/p1/memory/index", {"docs": ["Tea is hot."]}),
         Call("delete_documents", "POST", "/api/projects/p1/memory/delete", {"docs": [TEXT]}),
         Call("mem0_add", "POST", "/compat/mem0/memories", {"messages": "I like tea.", "user_id": "anna"}),

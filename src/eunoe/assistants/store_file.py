@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from eunoe.errors import InputError
-from eunoe.store.paths import store_path
+from eunoe.store.location import store_path
 
 
 def store_file(target: str | None) -> Path:

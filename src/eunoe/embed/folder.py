@@ -22,7 +22,7 @@ from eunoe.embed.word_vectors import is_word, similar_words
 from eunoe.errors import EmbedderError
 from eunoe.files import write_file
 from eunoe.model.arguments import show
-from eunoe.store.paths import default_path
+from eunoe.store.location import default_path
 from eunoe.text.normalize import replace_surrogates
 
 TOKENIZER: Final = "tokenizer.json"

@@ -6,9 +6,8 @@ from eunoe.memory.groups import Admin, Corrections, Graph, Leases, Streams, Summ
 from eunoe.memory.memory import Memory
 from eunoe.memory.pages import iterate, iterate_atoms
 from eunoe.records.identity import repeatable
-from eunoe.store.location import restore
+from eunoe.store.location import IN_MEMORY, STORE_VARIABLE, default_path, restore
 from eunoe.store.output_file import check_no_store, open_output
-from eunoe.store.paths import IN_MEMORY, STORE_VARIABLE, default_path
 from eunoe.work.leases import lease_seconds
 
 __all__ = [

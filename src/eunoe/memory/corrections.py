@@ -203,7 +203,8 @@ class _Task(NamedTuple):
             yield atom.id
         item = atom.item(stream.scope)
         if self.verdict != "keep" and isinstance(item, Atom) and item.label != self.verdict:
-            yield from (atom.id, supersede(store, stream, atom, _relabel(item, self.verdict), VectorBatch(), now).id)
+            other = replace(item, label=self.verdict, valid_from=None, valid_to=None)
+            yield from (atom.id, supersede(store, stream, atom, other, VectorBatch(), now).id)
 
 
 def _archive(store: Writing, stream: StreamState, atom: Record, now: datetime) -> Iterator[str]:
@@ -211,10 +212,6 @@ def _archive(store: Writing, stream: StreamState, atom: Record, now: datetime) -
     if not atom.pinned:
         archive(store, stream, [atom], now)
         yield atom.id
-
-
-def _relabel(atom: Atom, label: str) -> Atom:
-    return replace(atom, label=label, valid_from=None, valid_to=None)
 
 
 def _keep(store: Writing, stream: StreamState, record: Record, now: datetime) -> list[str]:

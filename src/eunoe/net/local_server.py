@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from eunoe.errors import EunoeError
 from eunoe.model.scope import Scope
 from eunoe.net.http import Address, HttpClient, HttpError
-from eunoe.store.paths import store_path
+from eunoe.store.location import store_path
 
 
 @dataclass(frozen=True, slots=True)

@@ -431,7 +431,7 @@ def _check(caller: Caller) -> str | None:
 _transfer = json_router("transfer")
 _CHUNK_BYTES: Final = 256 * 1024
 _JSON_LINES: Final = "application/jsonl"
-_EXAMPLE: Final = '{"eunoe": 1}\n'
+_EXAMPLE: Final = '{"eunoe": 2}\n'
 
 
 class ExportQuery(ExactField):

@@ -12,7 +12,7 @@ from typing import BinaryIO, Final
 from eunoe.errors import StoreBusyError
 from eunoe.files import NEW_FILE_MODE
 from eunoe.store import sqlite_bytes
-from eunoe.store.paths import IN_MEMORY
+from eunoe.store.location import IN_MEMORY
 from eunoe.store.sqlite import SqliteStore
 from eunoe.store.sqlite_files import OpenFiles
 

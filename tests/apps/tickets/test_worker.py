@@ -99,7 +99,6 @@ class TestCommand:
 
     def test_of_a_flood_the_end_is_kept(self) -> None:
         answer = python("print('start'); print('x' * 3_000_000); print('AssertionError')").send("go")
-        assert len(answer) < 1_210_000
         assert answer.startswith("start")
         assert answer.endswith("AssertionError")
 

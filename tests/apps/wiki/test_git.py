@@ -97,13 +97,6 @@ def test_what_lies_outside_keeps_its_path_and_is_never_read(tree: Path, tmp_path
     assert checkout.blob_hashes(["leak.txt", "../secret.txt", str(tmp_path / "secret.txt")]) == {}
 
 
-def test_windows_paths() -> None:
-    checkout = open_checkout("C:\\clones\\shop")
-    assert relative(checkout, "c:\\Clones\\shop\\src\\app.py") == "src/app.py"
-    assert relative(checkout, "src\\app.py") == "src/app.py"
-    assert relative(checkout, "D:\\other\\app.py") == "D:/other/app.py"
-
-
 def test_hashes_are_those_of_git_for_the_working_tree(tree: Path) -> None:
     checkout = open_checkout(tree)
     assert checkout.blob_hashes(["src/app.py", "src", "gone.py"]) == {

@@ -280,7 +280,7 @@ def clip(text: str, max_characters: int, head: float = 0.25) -> str:
     if left_out <= 0:
         return text
     first = int(max_characters * head)
-    return f"{text[:first]}\n[... {left_out:,} characters left out ...]\n{text[first + left_out :]}"
+    return f"{text[:first]}{_mark(left_out)}{text[first + left_out :]}"
 
 
 def clip_redacted(text: str, max_characters: int) -> str:
@@ -291,9 +291,14 @@ def clip_redacted(text: str, max_characters: int) -> str:
     """
     if len(text) <= MAX_SEARCHED_CHARACTERS:
         return clip(redact(text), max_characters)
-    first = MAX_SEARCHED_CHARACTERS // 4
-    head, tail = redact(text[:first]), redact(text[first - MAX_SEARCHED_CHARACTERS :])
-    return clip(f"{head[:-_CUT_MARGIN_CHARACTERS]}\n[...]\n{tail[_CUT_MARGIN_CHARACTERS:]}", max_characters)
+    first, shown = MAX_SEARCHED_CHARACTERS // 4, max_characters // 4
+    head = redact(text[:first])[:-_CUT_MARGIN_CHARACTERS][:shown]
+    tail = redact(text[first - MAX_SEARCHED_CHARACTERS :])[_CUT_MARGIN_CHARACTERS:][shown - max_characters :]
+    return f"{head}{_mark(len(text) - len(head) - len(tail))}{tail}"
+
+
+def _mark(left_out: int) -> str:
+    return f"\n[... {left_out:,} characters left out ...]\n"
 
 
 def last_lines(text: str, count: int) -> list[str]:

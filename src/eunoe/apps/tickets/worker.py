@@ -16,12 +16,10 @@ from tempfile import TemporaryFile
 from typing import IO, Any, ClassVar, Final, NamedTuple, NoReturn, Protocol
 
 from eunoe.apps.git import OTHER_REPOSITORY
-from eunoe.apps.tickets.redaction import MAX_SEARCHED_CHARACTERS, clip, clip_redacted, last_lines, redact
+from eunoe.apps.tickets.redaction import clip_redacted, last_lines, redact
 from eunoe.errors import EunoeError, InputError
 from eunoe.text.normalize import one_line, replace_surrogates
 
-MAX_OUTPUT_CHARACTERS: Final = 2 * MAX_SEARCHED_CHARACTERS
-"""What is cut out here is cut out again before secrets are looked for, with what stands beside it."""
 NO_OUTPUT: Final = "[no output]"
 _MAX_OUTPUT_BYTES: Final = 64 * 1024 * 1024
 _HIDDEN_VARIABLES: Final = frozenset(["MEMORY_SAVE_DIR", "EUNOE_STORE", *OTHER_REPOSITORY])
@@ -38,9 +36,9 @@ class ProgramResult(NamedTuple):
 
     def describe(self) -> str:
         """Put together what it wrote, for somebody to read; what went wrong stands at the end."""
-        parts = [clip(self.output, MAX_OUTPUT_CHARACTERS).strip()]
+        parts = [self.output.strip()]
         if self.errors.strip() and (self.trouble or not parts[0]):
-            parts.append(f"[standard error]\n{clip(self.errors, MAX_OUTPUT_CHARACTERS).strip()}")
+            parts.append(f"[standard error]\n{self.errors.strip()}")
         if self.trouble:
             parts.append(f"[{self.name} {self.trouble}]")
         return "\n".join(filter(None, parts)) or NO_OUTPUT

@@ -1,3 +1,5 @@
+"""Structured answers: read, put right where that can mean one thing only, and asked for again."""
+
 from __future__ import annotations
 
 import json
