@@ -26,7 +26,7 @@ RULES = {
         SELECT count(*) FROM items i WHERE NOT EXISTS
         (SELECT 1 FROM changes c WHERE c.stream = i.stream AND c.what = 0 AND c.seq <= i.seq)""",
     "numbers are handed out upwards": """
-        SELECT count(*) FROM items WHERE seq >= (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'next_seq')""",
+        SELECT count(*) FROM items i JOIN streams s ON s.id = i.stream WHERE i.seq - (i.stream << 27) > s.last""",
     "places are handed out upwards": """
         SELECT count(*) FROM items i JOIN streams s ON s.id = i.stream WHERE i.position >= s.position""",
     "one place, one message": "SELECT count(*) - count(DISTINCT position) FROM items WHERE kind = 'message'",
