@@ -3,11 +3,13 @@
 import json
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zlib import crc32
@@ -183,7 +185,8 @@ def _ask(path: Path, started: float, work: Result) -> Result:
         for id in work["deleted"][:_DELETIONS]:
             deletions.append(_measure(projects.delete, _PROJECT, [id]))
             later.append(_measure(projects.retrieve, _PROJECT, questions[-1:]))
-    kept = sum(file.stat().st_size for file in path.with_name(f"{path.name}.index").glob("*.index"))
+    with closing(sqlite3.connect(path)) as store:
+        ((kept,),) = store.execute("SELECT coalesce(sum(length(data)), 0) FROM kept_indexes")
     return {
         "import_s": round(imported, 3),
         "import_cpu_s": round(imported_cpu, 3),
