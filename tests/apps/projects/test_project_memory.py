@@ -17,7 +17,6 @@ from eunoe.apps.projects import ProjectMemory
 from eunoe.apps.projects.documents import MAX_UNSPLIT_CHARACTERS
 from eunoe.apps.projects.memory import THRESHOLDS
 from eunoe.errors import ConflictError, InputError, NotFoundError, ScopeError
-from eunoe.model.arguments import RecipeName
 
 CHILD = Path(__file__).parents[2] / "support" / "project_child.py"
 LOGIN = "Ticket: Login broken. Users were logged out. The clock of the server was wrong; ntp is installed."
@@ -308,15 +307,6 @@ class TestProjects:
 
 
 class TestRecipes:
-    @pytest.mark.parametrize("recipe", ["lexical", "associative"])
-    def test_a_recipe_that_was_not_measured_lets_all_pass(
-        self, lexical_memory: ProjectMemory, recipe: RecipeName
-    ) -> None:
-        lexical_memory.index("shop", [LOGIN, COUPON, FOREST])
-        unrelated = "The violin sang of wrong summers and cold winters in old Vienna near the harbour of the Danube"
-        assert find_texts(ProjectMemory(lexical_memory.memory, recipe=recipe), unrelated)
-        assert find_texts(lexical_memory, unrelated) == []
-
     def test_any_memory_will_do(self) -> None:
         with eunoe.open(":memory:", embedder="none") as memory:
             projects = ProjectMemory(memory, recipe="lexical", threshold=0.0)

@@ -85,6 +85,11 @@ class TestBoth:
         assert [step.answer for step in state.turns] == ["begun", "went on"]
         assert state.session in agents.calls(name)[1]["argv"]
 
+    def test_what_it_is_not_allowed_is_said(self, name: str, agents: CodingAgents, shop: Path) -> None:
+        answer = load_worker(name, directory=shop).send("write forms.py x\nsay I could not.")
+        assert answer.startswith("I could not.\n[the worker was not allowed to ")
+        assert (shop / "forms.py").read_text() == "name = raw\n"
+
 
 class TestClaudeCode:
     def test_it_is_called_as_documented(self, agents: CodingAgents, tmp_path: Path) -> None:

@@ -257,16 +257,6 @@ def test_lessons_are_listed_and_cleaned_by_hand(workspace: Workspace) -> None:
     assert b"hunter2" not in b"".join(path.read_bytes() for path in (workspace.folder / "memory").iterdir())
 
 
-def test_a_damaged_ticket_is_reverted(workspace: Workspace) -> None:
-    workspace(*workspace.command(*workspace.memory))
-    (workspace.folder / "logs" / "shop" / "search" / "state.json").write_text("{")
-    assert "`eunoe ticket revert` sets it aside" in workspace(*workspace.command(*workspace.memory)).err
-    reverted = workspace("ticket", "revert", "search", "--project", "shop", *workspace.memory, *workspace.logs)
-    assert (reverted.code, reverted.out) == (0, "search is reverted, 1 memory removed\n")
-    assert workspace.stored_texts() == []
-    assert workspace(*workspace.command(*workspace.memory)).code == 0
-
-
 def test_the_wire_carries_rules_apart_from_data(workspace: Workspace) -> None:
     workspace(*workspace.command(*workspace.memory))
     (workspace.folder / "again.md").write_text("# Search for orders is slow\n\nAgain it takes minutes.\n")

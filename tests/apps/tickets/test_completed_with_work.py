@@ -112,10 +112,6 @@ class TestWhatTheWorkerSays:
         assert state.steps[-1].notes == notes
         assert set(notes) <= set(said)
 
-    def test_a_director_that_sees_nothing_to_change_is_named(self, folder: RunFolder, shop: Path) -> None:
-        state = work_off(folder, shop, [PLAN, NO_CHANGE], ["It is by design."])
-        assert state.evidence == "Nothing was changed: the director says that there was nothing to change."
-
     def test_work_of_a_worker_that_always_failed_is_said_to_be_so(self, folder: RunFolder, shop: Path) -> None:
         def answer(prompt: str) -> str:
             (shop / "forms.py").write_text("name = raw.strip()\n")

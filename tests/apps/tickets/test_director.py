@@ -69,15 +69,6 @@ def test_the_code_of_the_tags_stands_in_no_text() -> None:
     )
 
 
-def test_memories_stay_within_their_budget_the_best_first() -> None:
-    recalled = [RecalledMemory(f"m{number}", f"memory {number} " + "word " * 300, 0.9) for number in range(20)]
-    inside = block_text(director_prompt([], recalled, memories_tokens=600, memory_tokens=100), "memories")
-    assert token_count(inside) <= 620
-    assert "memory 0 " in inside
-    assert "memory 19 " not in inside
-    assert "characters left out" in inside
-
-
 def test_of_a_long_answer_the_end_is_shown() -> None:
     answer = "start " + "noise " * 20_000 + "AssertionError: 3 != 4"
     inside = block_text(director_prompt(turns(answer), [], text_tokens=300), "answer")
@@ -95,14 +86,6 @@ def test_of_a_long_conversation_the_newest_turns_are_shown() -> None:
     assert "answer 1 " not in inside
     assert "earlier turns left out]" in inside
     assert token_count(inside) < 3200
-
-
-def test_of_a_huge_ticket_the_beginning_counts_most() -> None:
-    ticket = Ticket("a", "Title", "Wanted: this. " + "more " * 50_000 + "last words")
-    inside = block_text(director_prompt([], [], ticket, ticket_tokens=200), "ticket")
-    assert "Wanted: this." in inside
-    assert inside.endswith("last words")
-    assert token_count(inside) < 230
 
 
 def test_the_form_of_the_answer_is_on_the_wire() -> None:

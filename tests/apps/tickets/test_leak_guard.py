@@ -45,11 +45,8 @@ def leak_texts(prompt: str, *recalled: str, ticket: tuple[str, ...] = ()) -> lis
     "disguise",
     [
         str.upper,
-        str.swapcase,
         lambda text: text.replace(" ", "\n\t "),
-        lambda text: text.replace(" ", " - "),
         lambda text: f"**{text.replace(' ', '* *')}**",
-        lambda text: text.replace("e", "é"),
         lambda text: text.replace("e", "e\u0301"),
         lambda text: text.replace("e", "е").replace("o", "о"),  # noqa: RUF001
         lambda text: text.replace("a", "a\u200b"),

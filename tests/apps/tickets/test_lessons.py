@@ -152,12 +152,6 @@ class TestCleaning:
         atom = memory.memory.get({"project": "shop"}, new.id)
         assert (atom.label, atom.metadata["ticket"]) == ("lesson", "login")
 
-    def test_a_dry_run_changes_nothing(self, memory: ProjectMemory, folder: RunFolder) -> None:
-        keep_old_lesson(memory, "Ticket: Fix the login. password=hunter2 and token=a1b2c3d4e5")
-        cleanings = redact_lessons(memory, "shop", dry_run=True)
-        assert [(cleaning.what, cleaning.secrets) for cleaning in cleanings] == [(f"lesson {OLD_ID}", 2)]
-        assert "hunter2" in find_lessons(memory, "shop")[0].text
-
     def test_a_cleaning_that_was_killed_goes_on(self, memory: ProjectMemory) -> None:
         """Killed after the copy was kept and before the old one was forgotten."""
         keep_old_lesson(memory, "Ticket: Fix the login. password=hunter2")

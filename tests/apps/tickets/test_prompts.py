@@ -60,14 +60,6 @@ class TestWhatTheWorkerMayNotSee:
         _, _, worker = run(folder, [PLAN, LEAK, LEAK, COMPLETE], ["ok", "ok"], memory)
         assert worker.prompts[1] == "First read this: [...] CUSTOMER_ID, [...] Then go on."
 
-    def test_names_out_of_a_memory_are_sent(self, folder: RunFolder) -> None:
-        lesson = "The bug was in src/shop/orders.py, OrderTable.find_rows, see commit 9f86d08 and tests/test_orders.py."
-        names = "Look at src/shop/orders.py, OrderTable.find_rows, commit 9f86d08 and tests/test_orders.py."
-        plan = {"complete": False, "summary": "", "next_prompt": names}
-        _, model, worker = run(folder, [plan, COMPLETE], ["ok"], memory_recalling(lesson))
-        assert worker.prompts == [names]
-        assert len(model.prompts) == 2
-
     def test_a_memory_copied_as_it_was_quoted_is_caught(self, folder: RunFolder) -> None:
         lines = "one two\nthree four\nfive six\nseven eight\nnine ten\neleven twelve"
         copied = json.dumps(lines)[1:-1]

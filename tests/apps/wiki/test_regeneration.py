@@ -55,15 +55,6 @@ def test_the_second_run_recalls_what_the_first_one_stored_in_order_of_relevance(
     assert 0 < places[0] < places[1] < places[2]
 
 
-def test_a_page_recalls_what_another_page_of_the_same_run_has_stored(author: Author, generate: Generate) -> None:
-    stored = storing(*OLD)
-    author.page_script = lambda id: (
-        stored(id) if id == "overview" else [("recall_memories", {"query": "prices in cents"}), f"# {id}"]
-    )
-    generate(concurrency=1)
-    assert all(OLD[1] in answer for answer in author.results("recall_memories"))
-
-
 def test_force_leaves_nothing_old_and_what_is_new(author: Author, memory: Memory, generate: Generate) -> None:
     generate()
     generate("r2", out_dir=generate().out_dir.with_name("other"))

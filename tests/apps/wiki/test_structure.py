@@ -26,11 +26,6 @@ def test_files_that_are_not_there_are_left_out_and_told() -> None:
     assert notes == ["page cart: 3 of its files are not in the repository, and were left out"]
 
 
-def test_equal_ids_become_different_ones() -> None:
-    pages = [{"id": id, "title": "Cart"} for id in ("cart", "cart", "cart-2", "Cart", "CART!", "")]
-    assert tidy_ids(*pages) == ["cart", "cart-2", "cart-2-2", "cart-3", "cart-4", "cart-5"]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -76,9 +71,3 @@ def test_titles_take_one_line_without_control_characters() -> None:
 def test_what_is_no_wiki_is_refused(sections: Any) -> None:
     with pytest.raises(ValidationError):
         WikiStructure.model_validate({"title": "Shop", "sections": sections})
-
-
-def test_sections_without_pages_are_left_out() -> None:
-    sections = [{"title": "Empty"}, {"title": "All", "pages": [{"title": "Cart"}]}]
-    tidy, _ = WikiStructure.model_validate({"title": "Shop", "sections": sections}).tidy([])
-    assert [section.title for section in tidy.sections] == ["All"]

@@ -127,6 +127,20 @@ def test_a_transient_error_ends_neither_the_plan_nor_a_page(
     assert sorted(delays) == [1, 1, 2, 2, 4, 4]
 
 
+def test_a_tool_that_fails_is_tried_again_and_then_named_to_the_model(
+    author: Author, generate: Generate, delays: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> str:
+        raise OSError("/home/anna is away")
+
+    monkeypatch.setattr("eunoe.apps.wiki.tools._text", fail)
+    author.pages = ["cart"]
+    author.page_script = lambda id: [[READ], "# Cart"]
+    assert generate().is_complete
+    assert author.results("read_text_file") == ["The tool cannot be used at the moment (OSError). Go on without it."]
+    assert delays == [1, 2, 4]
+
+
 def test_middleware_of_ones_own_serves_both_agents_and_takes_the_place_of_the_same(
     author: Author, generate: Generate, delays: list[float]
 ) -> None:

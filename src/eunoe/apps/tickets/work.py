@@ -13,6 +13,7 @@ import shutil
 import stat
 import time
 from collections.abc import Container, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -37,7 +38,8 @@ class GitFolder:
     """
 
     def __init__(self, path: Path) -> None:
-        root, index = ask_git(path, "rev-parse", "--show-toplevel", "--git-path", "index").splitlines()
+        answer = ask_git(path, "rev-parse", "--show-toplevel", "--git-path", "index")
+        root, _, index = answer.removesuffix("\n").rpartition("\n")
         self.root = Path(root)
         self._index = path / index
 
@@ -52,7 +54,7 @@ class GitFolder:
         """The files whose content is not that of a commit, whatever git was told of them meanwhile."""
         with TemporaryDirectory() as folder:
             place = os.path.join(folder, "index")
-            if self._index.exists():
+            with suppress(FileNotFoundError):
                 shutil.copyfile(self._index, place)  # it knows which files were not written since, so none is read
             ask_git(self.root, "read-tree", "--reset", commit or _EMPTY_TREE, index=place)
             new = self._names("ls-files", "-z", "--others", "--exclude-standard", index=place)
