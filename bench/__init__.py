@@ -9,3 +9,7 @@ Progress = Callable[[int, int], None]
 """Called with how many questions are done, and of how many."""
 StatusLine = Callable[[str], None]
 """Called with what is being done."""
+
+
+def silent(text: str) -> None:
+    """A status line that nobody reads."""

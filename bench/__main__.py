@@ -1,9 +1,13 @@
-"""`python -m bench`: quality and speed, measured on stores of its own."""
+"""`python -m bench`: quality and speed, measured on stores of its own.
+
+Each bench is a module with `measure`, which gives its figures as JSON has them, and `rows`, which shows them.
+"""
 
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,25 +15,20 @@ from typing import Annotated, Any
 import typer
 
 from bench import StatusLine, engine_report
+from bench import cold as cold_bench
 from bench import engine as engine_bench
-from bench.cold import SIZES as COLD_SIZES
-from bench.cold import cold_views, run_cold_bench
-from bench.context import context_views, run_context_bench
-from bench.forming import forming_views, run_forming_bench
-from bench.labelled_turns import label_views, run_labels_bench
-from bench.languages import languages_views, run_languages_bench
-from bench.learning import learning_views, run_learning_bench
-from bench.multihop import SIZES, multihop_views, run_multihop_bench
+from bench import multihop as multihop_bench
 from bench.peers import PEERS
-from bench.recall import recall_views, run_recall_bench
-from bench.sessions import MEMORIES, run_sessions_bench, sessions_views
-from bench.technical_set import run_technical_bench, technical_views
+from bench.sessions import MEMORIES
 from eunoe.cli import display
 from eunoe.cli.app import run
 from eunoe.cli.command import Call, Command, EmbedderOption, JsonOption, MisuseError, Options, Reply, command
 from eunoe.cli.inputs import RecipeOption, argument
 from eunoe.errors import InputError
 from eunoe.memory import check_no_store, open_output
+
+_DISCUSSION_SIZES = (1250, 2500, 5000)
+"""How many messages creators are given."""
 
 _CONVERSATIONS_HELP = "Conversations with questions: the plain format, or LoCoMo's own. Without one, our own."
 _LEARNING_HELP = (
@@ -41,6 +40,20 @@ _PEERS_HELP = f"Peers, with commas; 'none' or any of {', '.join(PEERS)}."
 ConversationsArgument = Annotated[Path | None, argument("[FILE]", _CONVERSATIONS_HELP)]
 
 
+def _measure(call: Call, name: str, asking: str = "", **options: Any) -> Reply:
+    """Run a bench. `asking` is what stands before a bar that counts questions; without it a line says what is done."""
+    bench = import_module(f"bench.{name}")
+    if "embedder" not in options and call.options.embedder:
+        options["embedder"] = call.options.embedder
+    with display.progress(f"asking {asking}") if asking else _status_line() as progress:
+        result = bench.measure(**options, progress=progress)
+    return Reply(result, *bench.rows(result))
+
+
+def _name(file: Path | None) -> str:
+    return file.name if file else "talk"
+
+
 @command("python -m bench recall --embedder none", without=("store",))
 def recall(
     call: Call,
@@ -49,17 +62,13 @@ def recall(
     together: Annotated[bool, typer.Option("--together", help="Put all conversations into one memory.")] = False,
 ) -> Reply:
     """Measure how often the right turn comes back."""
-    with _progress(file) as progress:
-        result = run_recall_bench(file, recipe=recipe, embedder=_embedder(call), merge=together, progress=progress)
-    return Reply(result, *recall_views(result))
+    return _measure(call, "recall", _name(file), path=file, recipe=recipe, merge=together)
 
 
 @command("python -m bench languages --recipe thorough", without=("store",))
 def languages(call: Call, recipe: RecipeOption = "default") -> Reply:
     """Measure how often a question in another language finds an English turn."""
-    with display.progress("asking in four languages") as progress:
-        result = run_languages_bench(recipe=recipe, embedder=_embedder(call), progress=progress)
-    return Reply(result, *languages_views(result))
+    return _measure(call, "languages", "in four languages", recipe=recipe)
 
 
 @command("python -m bench multihop --set technical", without=("store",))
@@ -79,15 +88,9 @@ def multihop(
     if (file is None) == (not set) or set not in ("", "technical"):
         raise MisuseError("name a file, or --set technical")
     if file is None:
-        with display.progress("asking technical") as progress:
-            result = run_technical_bench(recipe=recipe, embedder=_embedder(call), progress=progress)
-        return Reply(result, *technical_views(result))
-    sizes = SIZES if adds else ()
-    with _progress(file) as progress:
-        result = run_multihop_bench(
-            file, titles=titles, embedder=_embedder(call), extractor=extractor, sizes=sizes, progress=progress
-        )
-    return Reply(result, *multihop_views(result))
+        return _measure(call, "technical_set", "technical", recipe=recipe)
+    sizes = multihop_bench.SIZES if adds else ()
+    return _measure(call, "multihop", file.name, path=file, titles=titles, extractor=extractor, sizes=sizes)
 
 
 @command("python -m bench context --tokens 2000", without=("store",))
@@ -99,11 +102,7 @@ def context(
     recipe: RecipeOption = "default",
 ) -> Reply:
     """Measure how often a context of so many tokens holds a turn that answers the question."""
-    with _progress(file) as progress:
-        result = run_context_bench(
-            file, tokens=tokens, words=words, recipe=recipe, embedder=_embedder(call), progress=progress
-        )
-    return Reply(result, *context_views(result))
+    return _measure(call, "context", _name(file), path=file, tokens=tokens, words=words, recipe=recipe)
 
 
 @command("python -m bench learning --json", without=("store",))
@@ -117,13 +116,9 @@ def learning(call: Call, files: Annotated[list[Path] | None, argument("[FILE]...
     if len(conversations) > 1 or (labelled and conversations):
         raise MisuseError("name one file of conversations, or files of labelled turns (.txt)")
     if labelled:
-        with display.progress("judging turns") as progress:
-            result = run_labels_bench(labelled, embedder=_embedder(call), progress=progress)
-        return Reply(result, *label_views(result))
+        return _measure(call, "labelled_turns", "about turns", paths=labelled)
     file = next(iter(conversations), None)
-    with display.progress(f"learning from {file.name if file else 'talk'}") as progress:
-        result = run_learning_bench(file, embedder=_embedder(call), progress=progress)
-    return Reply(result, *learning_views(result))
+    return _measure(call, "learning", _name(file), path=file)
 
 
 @command("python -m bench forming --atoms 10000", without=("store",))
@@ -133,23 +128,16 @@ def forming(
     atoms: Annotated[int, typer.Option(min=1, help="Memories that the contexts are drawn from.")] = 10_000,
 ) -> Reply:
     """Measure what memory costs a turn: observe after it, context before it, and calls of a language model."""
-    result = run_forming_bench(turns=turns, atoms=atoms, embedder=_embedder(call))
-    return Reply(result, *forming_views(result))
+    return _measure(call, "forming", turns=turns, atoms=atoms)
 
 
 @command("python -m bench cold --sizes 1000,5000", without=("store", "embedder"))
 def cold(
     call: Call,
-    sizes: Annotated[str, typer.Option(help="Numbers of documents, with commas.")] = ",".join(map(str, COLD_SIZES)),
+    sizes: Annotated[str, typer.Option(help="Numbers of documents, with commas.")] = "",
 ) -> Reply:
     """Measure how soon a new process answers its first question, with and without a kept index."""
-    try:
-        chosen = [_parse_size(size) for size in _split_commas(sizes)] or COLD_SIZES
-    except ValueError as error:
-        raise MisuseError(str(error)) from error
-    with _status_line() as progress:
-        result = run_cold_bench(chosen, progress)
-    return Reply(result, *cold_views(result))
+    return _measure(call, "cold", sizes=_parse_sizes(sizes) or cold_bench.SIZES)
 
 
 @command("python -m bench sessions", without=("store", "embedder"))
@@ -158,9 +146,7 @@ def sessions(
     memories: Annotated[int, typer.Option(min=1000, help="How many there are of the user.")] = MEMORIES,
 ) -> Reply:
     """Measure what a recall over all of a user costs, by the number of their sessions."""
-    with _status_line() as progress:
-        result = run_sessions_bench(memories=memories, progress=progress)
-    return Reply(result, *sessions_views(result))
+    return _measure(call, "sessions", memories=memories)
 
 
 @command("python -m bench langchain --turns 200", without=("store",))
@@ -170,10 +156,7 @@ def langchain(
     atoms: Annotated[int, typer.Option(min=1, help="Memories that it recalls from.")] = 10_000,
 ) -> Reply:
     """Measure what memory adds to a turn of a LangChain agent: the same agent with and without it."""
-    from bench.langchain import langchain_views, run_langchain_bench
-
-    result = run_langchain_bench(turns=turns, atoms=atoms, embedder=_embedder(call))
-    return Reply(result, *langchain_views(result))
+    return _measure(call, "langchain", turns=turns, atoms=atoms)
 
 
 @command("python -m bench langgraph --items 10000", without=("store", "embedder"))
@@ -184,11 +167,7 @@ def langgraph(
     repeats: Annotated[int, typer.Option(min=1, help="How often each operation is timed.")] = 300,
 ) -> Reply:
     """Measure EunoeStore beside LangGraph's SqliteStore: puts, gets and searches, with an index and without."""
-    from bench.langgraph import langgraph_views, run_langgraph_bench
-
-    with _status_line() as progress:
-        result = run_langgraph_bench(items=items, namespaces=namespaces, repeats=repeats, progress=progress)
-    return Reply(result, *langgraph_views(result))
+    return _measure(call, "langgraph", items=items, namespaces=namespaces, repeats=repeats)
 
 
 @command("python -m bench discussion --messages 2000", without=("store", "embedder"))
@@ -200,17 +179,8 @@ def discussion(
     sizes: Annotated[str, typer.Option(help="Messages that creators are given, with commas; 'none' for no run.")] = "",
 ) -> Reply:
     """Measure discussions: retrievers, keyword search beside raw FTS5, and a whole run of creators."""
-    from bench.discussion import SIZES, discussion_views, run_discussion_bench
-
-    try:
-        chosen = [] if sizes == "none" else [_parse_size(size) for size in _split_commas(sizes)] or SIZES
-    except ValueError as error:
-        raise MisuseError(str(error)) from error
-    with _status_line() as progress:
-        result = run_discussion_bench(
-            messages=messages, memories=memories, repeats=repeats, sizes=chosen, progress=progress
-        )
-    return Reply(result, *discussion_views(result))
+    chosen = () if sizes == "none" else _parse_sizes(sizes) or _DISCUSSION_SIZES
+    return _measure(call, "discussion", messages=messages, memories=memories, repeats=repeats, sizes=chosen)
 
 
 @command("python -m bench server --clients 200", without=("store",))
@@ -223,20 +193,7 @@ def server(
     processes: Annotated[int, typer.Option(min=1, max=64, help="Processes of the server.")] = 1,
 ) -> Reply:
     """Measure a server beside the memory in the process: what HTTP adds, recalls a second, start to ready."""
-    from bench.server import run_server_bench, server_views
-
-    embedder = call.options.embedder or "static"
-    with _status_line() as progress:
-        result = run_server_bench(
-            atoms=atoms,
-            scopes=users,
-            seconds=seconds,
-            clients=clients,
-            processes=processes,
-            embedder=embedder,
-            progress=progress,
-        )
-    return Reply(result, *server_views(result))
+    return _measure(call, "server", atoms=atoms, scopes=users, seconds=seconds, clients=clients, processes=processes)
 
 
 @command("python -m bench engine --sizes 50000 --peers sqlite-vec", without=("store", "embedder"))
@@ -252,15 +209,14 @@ def engine(
     plot: Annotated[Path | None, typer.Option(help="Draw a PNG of the figures to this file.")] = None,
 ) -> None:
     """Measure Eunoe beside sqlite-vec, chroma, lancedb, LangGraph's stores and mem0; no model is timed."""
-    default_sizes = engine_bench.QUICK_SIZES if quick else engine_bench.SIZES
+    chosen_sizes = _parse_sizes(sizes) or (engine_bench.QUICK_SIZES if quick else engine_bench.SIZES)
     try:
-        chosen_sizes = [_parse_size(size) for size in _split_commas(sizes)] or default_sizes
         chosen_peers = engine_bench.check_peers([] if peers == "none" else _split_commas(peers)) if peers else None
     except ValueError as error:
         raise MisuseError(str(error)) from error
     _check_targets(markdown, plot)
     with _status_line() as progress:
-        result = engine_bench.run_engine_bench(
+        result = engine_bench.measure(
             chosen_sizes,
             chosen_peers,
             million and not quick,
@@ -278,14 +234,6 @@ def engine(
             file.write(engine_report.markdown(result))
     if plot:
         engine_report.draw_plot(result, plot)
-
-
-def _embedder(call: Call) -> str:
-    return call.options.embedder or "auto"
-
-
-def _progress(file: Path | None) -> AbstractContextManager[display.Advance]:
-    return display.progress(f"asking {file.name if file else 'talk'}")
 
 
 @contextmanager
@@ -317,11 +265,12 @@ def _split_commas(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _parse_size(text: str) -> int:
-    digits = text.replace("_", "")
-    if not (digits.isascii() and digits.isdigit() and int(digits)):
-        raise ValueError(f"{text!r} is not a number of memories: write them as in --sizes 1000,10000")
-    return int(digits)
+def _parse_sizes(text: str) -> list[int]:
+    sizes = [part.replace("_", "") for part in _split_commas(text)]
+    for size in sizes:
+        if not (size.isascii() and size.isdigit() and int(size)):
+            raise MisuseError(f"{size!r} is not a number of memories: write them as in --sizes 1000,10000")
+    return list(map(int, sizes))
 
 
 def run_bench(args: Sequence[str]) -> int:

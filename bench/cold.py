@@ -3,11 +3,13 @@
 import json
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zlib import crc32
@@ -15,9 +17,8 @@ from zlib import crc32
 import numpy as np
 
 import eunoe
-from bench import Result, StatusLine
-from bench.metrics import latency
-from bench.report import score_views
+from bench import Result, StatusLine, silent
+from bench.metrics import latency, score_views
 from eunoe.apps.projects.memory import DEFAULT_RECIPE, ProjectMemory
 from eunoe.cli.display import View
 
@@ -29,46 +30,14 @@ _QUESTIONS: Final = 60
 _DELETIONS: Final = 9
 _BATCH_SIZE: Final = 1000
 _DIMENSIONS: Final = 384
-_SYLLABLES: Final = [
-    "ka",
-    "lo",
-    "mi",
-    "ter",
-    "ban",
-    "dus",
-    "fi",
-    "gor",
-    "hel",
-    "ix",
-    "jan",
-    "kol",
-    "lum",
-    "nor",
-    "pas",
-    "quo",
-    "ril",
-    "sten",
-    "tav",
-    "ul",
-    "vor",
-    "wex",
-    "yan",
-    "zer",
-]
-_VERBS: Final = [
-    "restarts",
-    "breaks",
-    "logs",
-    "retries",
-    "closes",
-    "opens",
-    "caches",
-    "reads",
-    "writes",
-    "parses",
-    "rejects",
+_SYLLABLES: Final = (
+    "ka", "lo", "mi", "ter", "ban", "dus", "fi", "gor", "hel", "ix", "jan", "kol", "lum", "nor",
+    "pas", "quo", "ril", "sten", "tav", "ul", "vor", "wex", "yan", "zer",
+)  # fmt: skip
+_VERBS: Final = (
+    "restarts", "breaks", "logs", "retries", "closes", "opens", "caches", "reads", "writes", "parses", "rejects",
     "accepts",
-]
+)  # fmt: skip
 
 
 class HashedWords:
@@ -112,29 +81,28 @@ def made_up_documents(count: int) -> list[str]:
     ]
 
 
-def run_cold_bench(sizes: Sequence[int] = SIZES, progress: StatusLine | None = None) -> Result:
+def measure(sizes: Sequence[int] = SIZES, progress: StatusLine = silent) -> Result:
     """Seconds of a first question and milliseconds of later ones, by the number of documents."""
-    say = progress or (lambda text: None)
     result: Result = {"recipe": DEFAULT_RECIPE, "sizes": {}}
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "memory.db"
-            say(f"writing {size:,} documents")
+            progress(f"writing {size:,} documents")
             with _open(path) as projects:
                 documents = made_up_documents(size)
                 for start in range(0, size, _BATCH_SIZE):
                     projects.memory.remember_many(_SCOPE, documents[start : start + _BATCH_SIZE])
                 work = _make_work(projects)
-            say(f"asking {size:,} documents without an index")
+            progress(f"asking {size:,} documents without an index")
             built = _ask_in_new_process(path, work)
-            say(f"asking {size:,} documents with a kept index")
+            progress(f"asking {size:,} documents with a kept index")
             kept = _ask_in_new_process(path, work | {"deleted": work["deleted"][_DELETIONS:]})
             without = {"first_without_index_s": built["first_s"], "first_without_index_cpu_s": built["first_cpu_s"]}
             result["sizes"][size] = without | kept
     return result
 
 
-def cold_views(result: Result) -> list[View]:
+def rows(result: Result) -> list[View]:
     sizes = result["sizes"].items()
     first = {
         f"{size:,} documents": {
@@ -217,7 +185,8 @@ def _ask(path: Path, started: float, work: Result) -> Result:
         for id in work["deleted"][:_DELETIONS]:
             deletions.append(_measure(projects.delete, _PROJECT, [id]))
             later.append(_measure(projects.retrieve, _PROJECT, questions[-1:]))
-    kept = sum(file.stat().st_size for file in path.with_name(f"{path.name}.index").glob("*.index"))
+    with closing(sqlite3.connect(path)) as store:
+        ((kept,),) = store.execute("SELECT coalesce(sum(length(data)), 0) FROM kept_indexes")
     return {
         "import_s": round(imported, 3),
         "import_cpu_s": round(imported_cpu, 3),

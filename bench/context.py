@@ -10,9 +10,18 @@ from typing import NamedTuple
 import eunoe
 from bench import Progress, Result
 from bench.conversations import GoldConversation, GoldQuestion, join_turns, load_conversations
-from bench.metrics import Scores, group_by, latency, mean_percent, mean_scores, measure_ms, ranking_scores
+from bench.metrics import (
+    Scores,
+    group_by,
+    latency,
+    mean_percent,
+    mean_scores,
+    measure_ms,
+    ranking_scores,
+    score_views,
+    track,
+)
 from bench.recall import check_reranker
-from bench.report import score_views, track
 from eunoe.cli.display import View
 from eunoe.memory import Memory
 from eunoe.model.arguments import RecipeName
@@ -41,7 +50,7 @@ class ContextAnswer(NamedTuple):
     """What was recalled for a question about another conversation."""
 
 
-def run_context_bench(
+def measure(
     path: str | Path | None = None,
     *,
     tokens: int = 2000,
@@ -170,7 +179,7 @@ def _token_figures(sizes: Sequence[int]) -> Scores:
     return {"tokens_mean": round(fmean(sizes), 1), "nothing": mean_percent(not size for size in sizes)}
 
 
-def context_views(result: Result) -> list[View]:
+def rows(result: Result) -> list[View]:
     rows = {"Eunoe": {"questions": result["questions"], "held": result["hit"]}}
     rows |= {name: {"held": share} for name, share in result["beside"].items()}
     for name, figures in result["by_category"].items():

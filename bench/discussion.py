@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Final
 
 import eunoe
-from bench import Result, StatusLine
+from bench import Result, StatusLine, silent
 from bench.conversations import load_conversations
 from bench.forming import made_up_sentence
-from bench.metrics import latency, measure_ms
-from bench.report import score_views
+from bench.metrics import latency, measure_ms, score_views
 from eunoe.apps.discussion.log import DiscussionLog
 from eunoe.apps.discussion.model import (
     CHUNK_MEMORY,
@@ -54,13 +53,13 @@ _FTS5_SEARCH: Final = """
 Search = Callable[[str], object]
 
 
-def run_discussion_bench(
+def measure(
     *,
     messages: int = 5000,
     memories: int = 500,
     repeats: int = 300,
     sizes: Sequence[int] = SIZES,
-    progress: StatusLine = lambda text: None,
+    progress: StatusLine = silent,
 ) -> Result:
     """Milliseconds of each retriever, and seconds of creators by number of messages."""
     with tempfile.TemporaryDirectory() as folder:
@@ -218,7 +217,7 @@ def _ratio(first: float, second: float) -> float:
     return round(first / second, 2) if second else 0.0
 
 
-def discussion_views(result: Result) -> list[View]:
+def rows(result: Result) -> list[View]:
     """A table for each of the figures."""
     size = f"{result['messages']} messages, {result['memories']} memories of each kind"
     fts5 = {

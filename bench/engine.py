@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from bench import Result, StatusLine, engine_report
+from bench import Result, StatusLine, engine_report, silent
 from bench.peers import DESCRIPTIONS, PEERS, SUBJECT
 from bench.worker import TaskSpec
 from bench.workload import BATCH_SIZE, Workload
@@ -28,19 +28,15 @@ _SMALL_STORE = (10_000, 100)
 _STREAM_SIZE = 10_000
 
 
-def _say_nothing(text: str) -> None:
-    pass
-
-
 class WorkerFailed(Exception):
     """A process of the bench ended without a result."""
 
 
-def run_engine_bench(
+def measure(
     sizes: Sequence[int] = SIZES,
     peers: Sequence[str] | None = None,
     million: bool = True,
-    progress: StatusLine = _say_nothing,
+    progress: StatusLine = silent,
     *,
     scopes: int = SCOPES,
     queries: int = 500,
@@ -93,7 +89,7 @@ def run_engine_bench(
 
 
 def run_scale_bench(
-    progress: StatusLine = _say_nothing,
+    progress: StatusLine = silent,
     *,
     large: tuple[int, int] = _LARGE_STORE,
     small: tuple[int, int] = _SMALL_STORE,

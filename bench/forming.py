@@ -5,9 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import eunoe
-from bench import Result
-from bench.metrics import Scores, latency, measure_ms
-from bench.report import score_views
+from bench import Result, StatusLine, silent
+from bench.metrics import Scores, latency, measure_ms, score_views
 from eunoe.cli.display import View
 from eunoe.llm.contract import Prompt, ScriptedLlm
 
@@ -32,20 +31,18 @@ def made_up_sentence(number: int) -> str:
     return f"{name} {act} the {thing} number {number} on day {number % 365}."
 
 
-def run_forming_bench(*, turns: int = 1000, atoms: int = 10_000, embedder: str = "auto") -> Result:
+def measure(*, turns: int = 1000, atoms: int = 10_000, embedder: str = "auto", progress: StatusLine = silent) -> Result:
     """Milliseconds at the median and the 95th percentile, and calls per formation by number of streams."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        return {
-            "observe_ms": _observe_latency(folder / "observe.db", turns, embedder, pause=True),
-            "observe_without_pause_ms": _observe_latency(folder / "busy.db", turns, embedder, pause=False),
-            "context_ms": _context_latency(folder / "context.db", turns, atoms, embedder),
-            "calls_per_formation": {
-                count: count_llm_calls(folder / f"calls-{count}.db", count) for count in _STREAM_COUNTS
-            },
-            "turns": turns,
-            "atoms": atoms,
-        }
+        paused = _observe_latency(folder / "observe.db", turns, embedder, pause=True)
+        progress("turn upon turn")
+        busy = _observe_latency(folder / "busy.db", turns, embedder, pause=False)
+        progress(f"contexts among {atoms:,} memories")
+        contexts = _context_latency(folder / "context.db", turns, atoms, embedder)
+        calls = {count: count_llm_calls(folder / f"calls-{count}.db", count) for count in _STREAM_COUNTS}
+    figures = {"observe_ms": paused, "observe_without_pause_ms": busy, "context_ms": contexts}
+    return {**figures, "calls_per_formation": calls, "turns": turns, "atoms": atoms}
 
 
 def _observe_latency(path: Path, turns: int, embedder: str, pause: bool) -> Scores:
@@ -93,7 +90,7 @@ def count_llm_calls(
     return len(llm.prompts)
 
 
-def forming_views(result: Result) -> list[View]:
+def rows(result: Result) -> list[View]:
     rows = {label: result[name] for name, label in _LABELS.items()}
     calls = ", ".join(f"{count} for {streams} streams" for streams, count in result["calls_per_formation"].items())
     return score_views("", [rows], f"calls of a language model per formation: {calls}", cell="{:.2f} ms")

@@ -1,20 +1,26 @@
 """Single turns, each with the turn before it and the kind of thing it holds: does the engine judge them so too?"""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple
 
 import eunoe
 from bench import Progress, Result
-from bench.metrics import f1_scores
-from bench.report import score_views, track
-from bench.turn_judge import DROPPED_KINDS, find_kind
+from bench.metrics import f1_scores, score_views, track
 from eunoe.cli.display import View, shorten
-from eunoe.errors import InputError
+from eunoe.errors import EunoeError, InputError
+from eunoe.form.turns import TurnReader, TurnReading
+from eunoe.memory import Memory
 from eunoe.model.arguments import KEPT_KINDS, TURN_KINDS
+from eunoe.model.atom import Atom, source_place
 from eunoe.model.message import Message
+from eunoe.model.turn import Turn
 
+DROPPED_KINDS: Final = tuple(kind for kind in TURN_KINDS if kind not in KEPT_KINDS)
+_BY_VALUE: Final = ("instruction", "change", "decision", "plan", "preference", "fact")
+"""The kinds that are kept, the most valuable first: a turn that holds several things has the first of their kinds."""
+_PAGE_SIZE: Final = 1000
 _FORMAT: Final = "KIND | ROLE | BEFORE | TURN"
 _SEPARATOR: Final = " | "
 _NO_TURN: Final = ("", "-")
@@ -78,9 +84,7 @@ def _parse_line(place: str, line: str) -> LabelledTurn:
     return turn
 
 
-def run_labels_bench(
-    paths: Sequence[str | Path], *, embedder: str = "auto", progress: Progress | None = None
-) -> Result:
+def measure(paths: Sequence[str | Path], *, embedder: str = "auto", progress: Progress | None = None) -> Result:
     """Measure files of labelled turns: the figures of one file, or those of each and of all together; percentages."""
     files = {str(path): load_labelled_turns(path) for path in paths}
     turns = [turn for own in files.values() for turn in own]
@@ -111,7 +115,7 @@ def _class_figures(judged: Judgements, kinds: Sequence[str]) -> dict[str, float]
     return f1_scores(right, chosen, wanted)
 
 
-def label_views(result: Result) -> list[View]:
+def rows(result: Result) -> list[View]:
     if "files" not in result:
         return _one_file_views("labelled turns", result)
     rows = {
@@ -140,3 +144,49 @@ def _short_figures(figures: Result) -> dict[str, float]:
         **{name: figures["kinds"][name]["f1"] for name in ("instruction", "change")},
         **{name: figures[name]["f1"] for name in _CLASSES},
     }
+
+
+def read_session(memory: Memory, turns: Sequence[Message]) -> list[TurnReading]:
+    """What is read of each turn of a session without an LLM."""
+    return TurnReader(memory.embedder).read([_turn_of(turn) for turn in turns])
+
+
+def _turn_of(message: Message) -> Turn:
+    return Turn(message.id, message.text, message.role, message.speaker)
+
+
+def find_kind(memory: Memory, user: str, turns: Sequence[Message]) -> str:
+    """The kind of the last of these turns, which are all that a new user's conversation has."""
+    judgement = read_session(memory, turns)[-1].judgement
+    return judgement.kind if judgement else _find_kind_by_forming(memory, user, turns)
+
+
+def _find_kind_by_forming(memory: Memory, user: str, turns: Sequence[Message]) -> str:
+    """The kind that the labels of what is formed from a turn tell."""
+    scope, last = {"user": user, "session": "1"}, turns[-1]
+    memory.observe(scope, turns)
+    form_session(memory, scope)
+    labels = {atom.label for atom in formed_atoms(memory, user) if last.id in source_ids(atom)}
+    kinds = {label if label in KEPT_KINDS else "fact" for label in labels}
+    dropped = "request" if last.text.rstrip().endswith("?") else "nothing"
+    return next((kind for kind in _BY_VALUE if kind in kinds), dropped)
+
+
+def form_session(memory: Memory, scope: Mapping[str, str]) -> None:
+    """Form what was said in a session. What fails would make wrong figures."""
+    if failed := memory.form(scope).failed:
+        raise EunoeError(failed[0])
+
+
+def formed_atoms(memory: Memory, user: str) -> Iterator[Atom]:
+    """All that was formed for a user and in their sessions, superseded or not."""
+    after, is_read = "", False
+    while after or not is_read:
+        page = memory.recent(user=user, retired=True, limit=_PAGE_SIZE, after=after)
+        yield from (item for item in page.items if isinstance(item, Atom))
+        after, is_read = page.next, True
+
+
+def source_ids(atom: Atom) -> set[str]:
+    """The ids of the turns that an atom rests on, whichever session they were said in."""
+    return {source_place(name, atom.scope)[1] for name in atom.source} if atom.scope else set()

@@ -8,10 +8,9 @@ from statistics import median
 from typing import Any, Final
 
 import eunoe
-from bench import Result
+from bench import Result, StatusLine, silent
 from bench.forming import made_up_sentence
-from bench.metrics import latency, measure_ms
-from bench.report import score_views
+from bench.metrics import latency, measure_ms, score_views
 from eunoe.cli.display import View
 from eunoe.errors import MissingPackageError
 from eunoe.memory import Memory
@@ -44,10 +43,12 @@ class _Model(FakeListChatModel):
         return self
 
 
-def run_langchain_bench(*, turns: int = 500, atoms: int = 10_000, embedder: str = "auto") -> Result:
+def measure(*, turns: int = 500, atoms: int = 10_000, embedder: str = "auto", progress: StatusLine = silent) -> Result:
     """Milliseconds of a turn at the median and the 95th percentile, and what recall adds to the median."""
     with tempfile.TemporaryDirectory() as folder, eunoe.open(Path(folder) / "agent.db", embedder=embedder) as memory:
+        progress(f"filling a memory of {atoms:,}")
         _fill(memory, atoms)
+        progress("taking turns")
         times = _measure(memory, turns)
     return {
         **{name: latency(values) for name, values in times.items()},
@@ -57,7 +58,7 @@ def run_langchain_bench(*, turns: int = 500, atoms: int = 10_000, embedder: str 
     }
 
 
-def langchain_views(result: Result) -> list[View]:
+def rows(result: Result) -> list[View]:
     rows = {label: result[name] for name, label in _LABELS.items()}
     return score_views("", [rows], f"recall adds {result['recall_adds_ms']:.2f} ms at the median", cell="{:.2f} ms")
 

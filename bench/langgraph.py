@@ -9,11 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from bench import Result, StatusLine
+from bench import Result, StatusLine, silent
 from bench.forming import made_up_sentence
-from bench.metrics import latency, measure_ms
+from bench.metrics import latency, measure_ms, score_views
 from bench.peers import EngineUnavailable
-from bench.report import score_views
 from eunoe.cli.display import View
 
 _DIMENSIONS: Final = 384
@@ -25,9 +24,7 @@ Operation = Callable[[Any, int], object]
 """Done on a store, with a number that makes each one different."""
 
 
-def run_langgraph_bench(
-    *, items: int = 10_000, namespaces: int = 10, repeats: int = 300, progress: StatusLine = lambda text: None
-) -> Result:
+def measure(*, items: int = 10_000, namespaces: int = 10, repeats: int = 300, progress: StatusLine = silent) -> Result:
     """Milliseconds of both stores, and how many times as long SqliteStore takes, without an index and with one."""
     result: Result = {"items": items, "namespaces": namespaces, "repeats": repeats}
     for name, index in (("without_index", None), ("with_index", _index())):
@@ -131,7 +128,7 @@ def _compare(stores: dict[str, Any], operations: dict[str, Operation], repeats: 
     return result
 
 
-def langgraph_views(result: Result) -> list[View]:
+def rows(result: Result) -> list[View]:
     """A table for each of the two kinds of store."""
     views: list[View] = []
     for name in ("without_index", "with_index"):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from bench import Progress, Result
 from bench.conversations import ODD_DATA, GoldConversation, load_conversations, read_json
+from bench.metrics import score_views
 from bench.recall import measure_recall
-from bench.report import score_views
 from eunoe.cli.display import View
 from eunoe.errors import InputError
 from eunoe.model.arguments import RecipeName
@@ -19,7 +19,7 @@ Translations = dict[tuple[str, str], dict[str, str]]
 """By conversation and English question, the question in each language."""
 
 
-def run_languages_bench(
+def measure(
     path: str | Path | None = None,
     *,
     recipe: RecipeName | int = "default",
@@ -66,7 +66,7 @@ def _translate(conversation: GoldConversation, translations: Translations) -> Go
     return replace(conversation, questions=tuple(questions))
 
 
-def languages_views(result: Result) -> list[View]:
+def rows(result: Result) -> list[View]:
     rows = {
         name: {"asked": scores["questions"], "recall@5": scores["recall@5"], "recall@10": scores["recall@10"]}
         for name, scores in result["by_language"].items()

@@ -12,9 +12,8 @@ from typing import Final, NamedTuple
 import eunoe
 from bench import Progress, Result
 from bench.conversations import BUILT_IN, GoldConversation, GoldInstruction, read_conversations
-from bench.metrics import f1_scores, group_by, mean_percent, precision_at_recall
-from bench.report import score_views, track
-from bench.turn_judge import form_session, formed_atoms, read_session, source_ids
+from bench.labelled_turns import form_session, formed_atoms, read_session, source_ids
+from bench.metrics import f1_scores, group_by, mean_percent, precision_at_recall, score_views, track
 from eunoe.cli.display import Grid, View
 from eunoe.errors import InputError
 from eunoe.memory import Memory
@@ -90,9 +89,7 @@ class Lesson:
         return [TurnOutcome(turn.id in gold, turn.id in kept, scores.get(turn.id)) for turn in self.gold.turns]
 
 
-def run_learning_bench(
-    path: str | Path | None = None, *, embedder: str = "auto", progress: Progress | None = None
-) -> Result:
+def measure(path: str | Path | None = None, *, embedder: str = "auto", progress: Progress | None = None) -> Result:
     """Measure the conversations of one file, or those in the package; percentages from 0 to 100."""
     path = path or BUILT_IN
     lessons = [Lesson(each, f"{place}") for place, each in enumerate(read_conversations(path), 1)]
@@ -189,7 +186,7 @@ def _instruction_row(outcome: InstructionOutcome) -> Result:
     }
 
 
-def learning_views(result: Result) -> list[View]:
+def rows(result: Result) -> list[View]:
     rows = {"all": result, **result["by_kind"]}
     turns = {label: _without_none(own["turns"]) for label, own in rows.items() if own["turns"]}
     instructions = {label: own["instructions"] for label, own in rows.items() if own["instructions"]}

@@ -1,12 +1,14 @@
-"""Scores of a ranking, and times: what every figure of the bench is made of."""
+"""What the benches share: scores of a ranking, times, progress while they ask, and their figures as tables."""
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from time import perf_counter
 from typing import ParamSpec, TypeVar
 
+from bench import Progress
+from eunoe.cli.display import Grid, View
 from eunoe.embed import DEFAULT_EMBEDDER, Vectors, load_embedder
 
 P = ParamSpec("P")
@@ -121,3 +123,25 @@ class EmbeddingClock:
         self.ms = 0.0
         result, total = measure_ms(search, *args, **kwargs)
         return result, total - self.ms
+
+
+def track(items: Iterable[T], total: int, progress: Progress | None) -> Iterator[T]:
+    """Items as they come; progress is called when the reader is done with each."""
+    for done, item in enumerate(items, 1):
+        yield item
+        if progress:
+            progress(done, total)
+
+
+def score_views(
+    title: str, groups: Sequence[Mapping[str, Mapping[str, float]]], *remarks: str, cell: str = "{:.1f}"
+) -> list[View]:
+    """Figures by label, with a blank row between groups and lines below. The first row has all columns."""
+    columns = list(next(iter(groups[0].values())))
+    rows: list[list[str]] = []
+    for group in filter(None, groups):
+        rows += [[""] * (len(columns) + 1)] if rows else []
+        for label, figures in group.items():
+            cells = [figures.get(name, "") for name in columns]
+            rows.append([label, *(cell.format(each) if isinstance(each, float) else str(each) for each in cells)])
+    return [title, Grid(("", *columns), rows), *remarks]

@@ -11,8 +11,17 @@ from typing import Any, Final, NamedTuple
 import eunoe
 from bench import Progress, Result
 from bench.conversations import ODD_DATA, read_json
-from bench.metrics import EmbeddingClock, Scores, group_by, latency, mean_percent, measure_ms, recall_share
-from bench.report import score_views, track
+from bench.metrics import (
+    EmbeddingClock,
+    Scores,
+    group_by,
+    latency,
+    mean_percent,
+    measure_ms,
+    recall_share,
+    score_views,
+    track,
+)
 from eunoe.cli.display import View
 from eunoe.errors import InputError
 from eunoe.memory import Memory
@@ -82,7 +91,7 @@ def _read_question(data: Mapping[str, Any], passages: int) -> MultihopQuestion:
     return MultihopQuestion(str(data["question"]), gold, str(data.get("type", "")))
 
 
-def run_multihop_bench(
+def measure(
     path: str | Path,
     *,
     titles: bool = True,
@@ -188,7 +197,7 @@ def _made_up_name(chance: random.Random) -> str:
     return "".join(chance.choice("bdfgklmnprstvz") + chance.choice("aeiou") for _ in range(3)).capitalize()
 
 
-def multihop_views(result: Result) -> list[View]:
+def rows(result: Result) -> list[View]:
     names, times = [f"recall@{cut}" for cut in CUTS], result["latency_ms"]
     rows = {"associative": {name: result[name] for name in ("questions", *names)}}
     rows |= result["beside"] | {kind or "no type": scores for kind, scores in result["by_type"].items()}

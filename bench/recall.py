@@ -7,8 +7,7 @@ from typing import NamedTuple
 import eunoe
 from bench import Progress, Result
 from bench.conversations import GoldConversation, GoldQuestion, load_conversations, merge_conversations
-from bench.metrics import EmbeddingClock, Scores, group_by, mean_scores, percentile, ranking_scores
-from bench.report import score_views, track
+from bench.metrics import EmbeddingClock, Scores, group_by, mean_scores, percentile, ranking_scores, score_views, track
 from eunoe.cli.display import View
 from eunoe.errors import EmbedderError
 from eunoe.memory import Memory
@@ -26,7 +25,7 @@ class RecallAnswer(NamedTuple):
     search_ms: float
 
 
-def run_recall_bench(
+def measure(
     path: str | Path | None = None,
     *,
     recipe: RecipeName | int = "default",
@@ -101,7 +100,7 @@ def _mean_turns(groups: dict[str, list[RecallAnswer]]) -> dict[str, Scores]:
     }
 
 
-def recall_views(result: Result) -> list[View]:
+def rows(result: Result) -> list[View]:
     times = result["latency_ms"]
     groups = [{f"{name}s": {"asked": result["questions"], **result[name]} for name in ("turn", "session")}]
     for by in ("by_category", "by_kind"):

@@ -17,8 +17,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import eunoe
-from bench import Result, StatusLine
-from bench.report import score_views
+from bench import Result, StatusLine, silent
+from bench.metrics import score_views
 from bench.workload import SearchQuery, Workload
 from eunoe.cli.display import View
 from eunoe.errors import StoreError
@@ -43,8 +43,15 @@ class _Server:
         return f"{head}Content-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n{text}"
 
 
-def run_server_bench(
-    *, atoms: int, scopes: int, seconds: float, clients: int, processes: int, embedder: str, progress: StatusLine
+def measure(
+    *,
+    atoms: int,
+    scopes: int,
+    seconds: float,
+    clients: int,
+    processes: int,
+    embedder: str = "static",
+    progress: StatusLine = silent,
 ) -> Result:
     """Measure recalls in the process and over HTTP on one store, in one run."""
     workload = Workload(atoms, scopes)
@@ -79,7 +86,7 @@ def run_server_bench(
     }
 
 
-def server_views(result: Result) -> list[View]:
+def rows(result: Result) -> list[View]:
     rows = {name: value for name, value in result.items() if isinstance(value, dict)}
     title = f"recall among {result['atoms']:,} memories in {result['scopes']} scopes, {result['processes']} processes"
     added = f"HTTP adds {result['added_ms']} ms at p50 to a recall in the process."
@@ -110,16 +117,8 @@ def _measure_inside(path: Path, workload: Workload, queries: Sequence[SearchQuer
 @contextmanager
 def _started(path: Path, embedder: str, processes: int) -> Iterator[_Server]:
     command = [sys.executable, "-m", "eunoe", "serve", "--store", str(path), "--port", "0", "--llm", "none"]
-    options = [
-        "--processes",
-        str(processes),
-        "--embedder",
-        embedder,
-        "--log-level",
-        "warning",
-        "--requests-per-minute",
-        "0",
-    ]
+    options = ["--processes", str(processes), "--embedder", embedder, "--log-level", "warning"]
+    options += ["--requests-per-minute", "0"]
     began = perf_counter()
     with subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:

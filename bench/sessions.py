@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 import eunoe
-from bench import Result, StatusLine
+from bench import Result, StatusLine, silent
 from bench.cold import HashedWords, made_up_documents
-from bench.report import score_views
+from bench.metrics import score_views
 from eunoe.cli.display import View
 
 SESSIONS: Final = (1, 100, 1000)
@@ -24,23 +24,20 @@ _ROUNDS: Final = 5
 """New processes for each number of sessions, in turn, so that other work on the machine meets all alike."""
 
 
-def run_sessions_bench(
-    sessions: Sequence[int] = SESSIONS, memories: int = MEMORIES, progress: StatusLine | None = None
-) -> Result:
+def measure(sessions: Sequence[int] = SESSIONS, memories: int = MEMORIES, progress: StatusLine = silent) -> Result:
     """Milliseconds of processor time of the first recall of a process and of later ones, the least of some rounds."""
-    say = progress or (lambda text: None)
     documents = made_up_documents(memories)
     best: dict[int, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for count in sessions:
-            say(f"writing {memories:,} memories of {count:,} sessions")
+            progress(f"writing {memories:,} memories of {count:,} sessions")
             with eunoe.open(Path(folder, f"{count}.db"), embedder=HashedWords(), llm="none", form=False) as memory:
                 for number in range(count):
                     scope = _USER if count == 1 else f"session={number}/{_USER}"
                     memory.remember_many(scope, documents[number::count])
         for number in range(_ROUNDS):
             for count in sessions:
-                say(f"asking {count:,} sessions, round {number + 1} of {_ROUNDS}")
+                progress(f"asking {count:,} sessions, round {number + 1} of {_ROUNDS}")
                 command = [sys.executable, "-m", __name__, str(Path(folder, f"{count}.db")), str(memories)]
                 done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
                 figures: dict[str, float] = json.loads(done.stdout)
@@ -56,7 +53,7 @@ def run_sessions_bench(
     }
 
 
-def sessions_views(result: Result) -> list[View]:
+def rows(result: Result) -> list[View]:
     rows = {
         f"{count:,} session{'s' * (count > 1)}": {
             f"{name} {what}": figures[name]

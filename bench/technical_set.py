@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import eunoe
 from bench import Progress, Result
-from bench.metrics import EmbeddingClock, Scores, latency, mean_percent
+from bench.metrics import EmbeddingClock, Scores, latency, mean_percent, score_views
 from bench.multihop import (
     CUTS,
     PROJECT,
@@ -19,7 +19,6 @@ from bench.multihop import (
     recall_scores,
 )
 from bench.recall import check_reranker
-from bench.report import score_views
 from eunoe.apps.projects.memory import ProjectMemory
 from eunoe.cli.display import View
 from eunoe.memory import Memory
@@ -51,7 +50,7 @@ def load_collections() -> dict[str, MultihopDocuments]:
     return {name: load_documents(FOLDER / f"{name}.json") for name in COLLECTIONS}
 
 
-def run_technical_bench(
+def measure(
     *, recipe: RecipeName | int = "documents", embedder: str = "auto", progress: Progress | None = None
 ) -> Result:
     """Measure each collection in a memory of its own; percentages from 0 to 100, milliseconds."""
@@ -110,7 +109,7 @@ def _collection_scores(result: _CollectionResult) -> Scores:
     return {"questions": len(result.answers[_RETRIEVE]), **scores, "silent": mean_percent(result.silent)}
 
 
-def technical_views(result: Result) -> list[View]:
+def rows(result: Result) -> list[View]:
     times, recipe = result["latency_ms"], str(result["recipe"])
     names = ("questions", *(f"recall@{cut}" for cut in CUTS))
     rows = {recipe: {name: result[name] for name in names}, **result["beside"]}

@@ -4,7 +4,9 @@ import json
 
 import pytest
 from bench.__main__ import run_bench
-from bench.cold import made_up_documents, run_cold_bench
+from bench.cold import made_up_documents
+
+from bench import cold as cold_bench
 
 FIGURES = (
     "import_s", "import_cpu_s", "first_without_index_s", "first_without_index_cpu_s", "first_s", "first_cpu_s",
@@ -19,7 +21,7 @@ def test_no_two_documents_are_the_same() -> None:
 
 def test_a_run_keeps_an_index() -> None:
     said: list[str] = []
-    result = run_cold_bench([600], said.append)
+    result = cold_bench.measure([600], said.append)
     figures = result["sizes"][600]
     assert all(figures[name] > 0 for name in FIGURES)
     latencies = [figures[f"{name}_{unit}"] for name in LATENCIES for unit in ("ms", "cpu_ms")]

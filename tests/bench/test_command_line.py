@@ -45,7 +45,7 @@ def test_recall_takes_json_and_embedder_before_or_after(
 
 def test_engine_takes_json_before_its_name(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     empty: dict[str, Any] = {"sizes": {}, "unavailable": {}, "goals": {}}
-    monkeypatch.setattr("bench.engine.run_engine_bench", lambda *_, **__: empty)
+    monkeypatch.setattr("bench.engine.measure", lambda *_, **__: empty)
     assert run_bench(["--json", "engine"]) == 0
     assert json.loads(capsys.readouterr().out) == empty
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 from bench.__main__ import run_bench
-from bench.context import ContextAnswer, context_figures, holds_gold, run_context_bench
+from bench.context import ContextAnswer, context_figures, holds_gold
 from bench.conversations import join_turns, load_conversations
 
+from bench import context as context_bench
 from eunoe import embed
 from eunoe.errors import InputError
 from eunoe.model.arguments import utc_now
@@ -103,7 +104,7 @@ def test_another_conversation_is_asked_about_where_there_is_one(tmp_path: Path) 
     }
     path = tmp_path / "two.json"
     path.write_text(json.dumps({"conversations": [*PLAIN["conversations"], garden]}), encoding="utf-8")
-    recalled = run_context_bench(path, embedder="none")["recalled"]
+    recalled = context_bench.measure(path, embedder="none")["recalled"]
     assert recalled["own"]["nothing"] < 50
     assert recalled["foreign"] == {"tokens_mean": 0.0, "nothing": 100.0}
 
@@ -111,7 +112,7 @@ def test_another_conversation_is_asked_about_where_there_is_one(tmp_path: Path) 
 @pytest.mark.parametrize("embedder", ["auto", "none"])
 def test_a_run(plain: Path, embedder: str) -> None:
     calls: list[tuple[int, int]] = []
-    result = run_context_bench(plain, embedder=embedder, progress=lambda done, total: calls.append((done, total)))
+    result = context_bench.measure(plain, embedder=embedder, progress=lambda done, total: calls.append((done, total)))
     assert (result["hit"], result["questions"]) == (100.0, 3)
     assert 0 < result["tokens_mean"] <= result["tokens_most"] <= 2000
     assert result["beside"]["latest turns"] == 100.0
@@ -124,14 +125,14 @@ def test_a_run(plain: Path, embedder: str) -> None:
 
 
 def test_the_latest_turns_are_those_that_fit(plain: Path) -> None:
-    result = run_context_bench(plain, tokens=sum(map(token_count, [BOILER, *GOODBYE])), embedder="none")
+    result = context_bench.measure(plain, tokens=sum(map(token_count, [BOILER, *GOODBYE])), embedder="none")
     assert result["beside"]["latest turns"] == 33.33
-    result = run_context_bench(plain, tokens=sum(map(token_count, GOODBYE)), embedder="none")
+    result = context_bench.measure(plain, tokens=sum(map(token_count, GOODBYE)), embedder="none")
     assert result["beside"]["latest turns"] == 0.0
 
 
 def test_a_context_without_room_holds_nothing(plain: Path) -> None:
-    result = run_context_bench(plain, tokens=1, embedder="none")
+    result = context_bench.measure(plain, tokens=1, embedder="none")
     assert (result["hit"], result["tokens_mean"]) == (0.0, 0.0)
 
 
@@ -140,7 +141,7 @@ def test_what_is_no_conversation_file_is_refused(tmp_path: Path, content: str) -
     path = tmp_path / "bad.json"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=r"bad\.json"):
-        run_context_bench(path, embedder="none")
+        context_bench.measure(path, embedder="none")
 
 
 def test_the_command_prints_json(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -184,4 +185,4 @@ def test_turns_are_joined_to_long_messages_and_gold_turns_stay_what_they_were(pl
         "Mara: I bought a kayak.",
         "Otto: What colour?\nMara: Bright yellow.",
     ]
-    assert run_context_bench(plain, words=800, embedder="none")["hit"] == 100.0
+    assert context_bench.measure(plain, words=800, embedder="none")["hit"] == 100.0

@@ -4,12 +4,13 @@ import json
 
 import pytest
 from bench.__main__ import run_bench
-from bench.discussion import run_discussion_bench
+
+from bench import discussion as discussion_bench
 
 
 def test_a_run_has_all_figures() -> None:
     said: list[str] = []
-    result = run_discussion_bench(messages=40, memories=10, repeats=3, sizes=[20, 40], progress=said.append)
+    result = discussion_bench.measure(messages=40, memories=10, repeats=3, sizes=[20, 40], progress=said.append)
     assert all(0 < each["p50"] <= each["p95"] for each in result["retrievers_ms"].values())
     assert len(result["retrievers_ms"]) == 10
     assert all(each["times_as_fast"] > 0 for each in result["keyword_search"].values())

@@ -38,7 +38,7 @@ def is_installed(name: str) -> bool:
 
 
 def measure_tiny(peers: list[str], **more: Any) -> Result:
-    return engine.run_engine_bench((60,), peers, False, scopes=3, queries=6, singles=3, seconds=2, **more)
+    return engine.measure((60,), peers, False, scopes=3, queries=6, singles=3, seconds=2, **more)
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +202,7 @@ def test_a_peer_that_cannot_run_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(engine, "run_worker", broken)
     lines: list[str] = []
-    result = engine.run_engine_bench((20,), ["chroma"], False, lines.append, scopes=2, queries=2, singles=1, seconds=1)
+    result = engine.measure((20,), ["chroma"], False, lines.append, scopes=2, queries=2, singles=1, seconds=1)
     assert result["unavailable"] == {"chroma": "not installed: chromadb"}
     assert "chroma: not installed: chromadb" in lines
     assert "chroma is missing: not installed: chromadb" in engine_report.markdown(result)
@@ -213,7 +213,7 @@ def test_a_failure_at_scale_costs_no_other_figure(monkeypatch: pytest.MonkeyPatc
         raise engine.WorkerFailed("no room left")
 
     monkeypatch.setattr(engine, "run_scale_bench", broken)
-    result = engine.run_engine_bench((20,), [], True, scopes=2, queries=2, singles=1, seconds=1)
+    result = engine.measure((20,), [], True, scopes=2, queries=2, singles=1, seconds=1)
     assert result["unavailable"] == {"eunoe at scale": "no room left"}
     assert SUBJECT in result["sizes"]["20"]
     assert "million" not in result
@@ -227,7 +227,7 @@ def test_a_crash_is_reported_with_its_last_line(tmp_path: Path) -> None:
 def test_limits_reached_are_noted() -> None:
     limited = measure_tiny([], folder=None)["sizes"]["60"][SUBJECT]
     assert limited["notes"] == []
-    slow = engine.run_engine_bench((60,), [], False, scopes=3, queries=20, singles=3, seconds=0)
+    slow = engine.measure((60,), [], False, scopes=3, queries=20, singles=3, seconds=0)
     notes = " ".join(slow["sizes"]["60"][SUBJECT]["notes"])
     assert "batch adds timed on the first 20" in notes
     assert "10 searches instead of 20" in notes
@@ -274,7 +274,7 @@ def test_command_takes_no_embedder(capsys: pytest.CaptureFixture[str]) -> None:
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The runs that were begun; none takes any time."""
     begun: list[object] = []
-    monkeypatch.setattr(engine, "run_engine_bench", lambda *args, **_: begun.append(args) or NO_FIGURES)
+    monkeypatch.setattr(engine, "measure", lambda *args, **_: begun.append(args) or NO_FIGURES)
     return begun
 
 

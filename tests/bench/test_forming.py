@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from bench.__main__ import run_bench
-from bench.forming import count_llm_calls, made_up_sentence, run_forming_bench
+from bench.forming import count_llm_calls, made_up_sentence
 
+from bench import forming as forming_bench
 from eunoe.llm.contract import Prompt
 
 TINY = ["--turns", "2", "--atoms", "10", "--embedder", "none"]
@@ -19,7 +20,7 @@ def test_no_two_sentences_are_the_same() -> None:
 
 @pytest.mark.parametrize("embedder", ["auto", "none"])
 def test_a_run(embedder: str) -> None:
-    result = run_forming_bench(turns=3, atoms=20, embedder=embedder)
+    result = forming_bench.measure(turns=3, atoms=20, embedder=embedder)
     for name in ("observe_ms", "observe_without_pause_ms", "context_ms"):
         assert set(result[name]) == {"p50", "p95"}
         assert 0 < result[name]["p50"] <= result[name]["p95"]

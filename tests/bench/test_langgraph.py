@@ -4,13 +4,14 @@ import json
 
 import pytest
 from bench.__main__ import run_bench
-from bench.langgraph import run_langgraph_bench
+
+from bench import langgraph as langgraph_bench
 
 TINY = ["langgraph", "--items", "20", "--namespaces", "2", "--repeats", "2"]
 
 
 def test_a_run_measures_the_same_on_both() -> None:
-    result = run_langgraph_bench(items=30, namespaces=3, repeats=3)
+    result = langgraph_bench.measure(items=30, namespaces=3, repeats=3)
     assert set(result["with_index"]) == {*result["without_index"], "query"}
     for figures in (*result["without_index"].values(), *result["with_index"].values()):
         assert figures["times_as_fast"] > 0

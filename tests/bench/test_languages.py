@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from bench.__main__ import run_bench
 from bench.conversations import load_conversations
-from bench.languages import BUILT_IN, LANGUAGES, run_languages_bench, translate_conversations
+from bench.languages import BUILT_IN, LANGUAGES, translate_conversations
 
 from bench import languages
+from bench import languages as languages_bench
 from eunoe.errors import InputError
 
 TRANSLATIONS = Path(__file__).parents[2] / "training" / "translations"
@@ -67,7 +68,7 @@ def test_the_languages_of_a_question_have_the_same_gold(few: Path) -> None:
 
 def test_a_run(few: Path) -> None:
     calls: list[tuple[int, int]] = []
-    result = run_languages_bench(few, embedder="none", progress=lambda done, total: calls.append((done, total)))
+    result = languages_bench.measure(few, embedder="none", progress=lambda done, total: calls.append((done, total)))
     assert calls[-1] == (12, 12)
     assert list(result["by_language"]) == ["English", "German", "Spanish", "French"]
     assert {scores["questions"] for scores in result["by_language"].values()} == {result["questions"]} == {3}
@@ -76,7 +77,7 @@ def test_a_run(few: Path) -> None:
 
 def test_the_same_words_have_the_same_scores(tmp_path: Path) -> None:
     data = {"questions": [{**each, "de": each["en"], "es": "?", "fr": "?"} for each in QUESTIONS[:10]]}
-    scores = run_languages_bench(write(tmp_path, data), embedder="none")["by_language"]
+    scores = languages_bench.measure(write(tmp_path, data), embedder="none")["by_language"]
     assert scores["German"] == scores["English"]
     assert scores["English"]["recall@10"] > scores["French"]["recall@10"] == 0
 
@@ -92,7 +93,7 @@ def test_the_same_words_have_the_same_scores(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_asked(tmp_path: Path, data: Any, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
-        run_languages_bench(write(tmp_path, data), embedder="none")
+        languages_bench.measure(write(tmp_path, data), embedder="none")
 
 
 def test_the_command(few: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from bench.__main__ import run_bench
 from bench.conversations import BUILT_IN, read_conversations
-from bench.labelled_turns import label_figures, load_labelled_turns, run_labels_bench
-from bench.learning import holds_words, run_learning_bench
+from bench.labelled_turns import DROPPED_KINDS, label_figures, load_labelled_turns
+from bench.learning import holds_words
 from bench.metrics import f1_scores, precision_at_recall
-from bench.turn_judge import DROPPED_KINDS
 
+from bench import labelled_turns as labelled_turns_bench
+from bench import learning as learning_bench
 from eunoe import embed
 from eunoe.errors import InputError
 from eunoe.form.turns import Judgement, TurnReading
@@ -79,7 +80,9 @@ class TestConversations:
     @pytest.mark.parametrize("embedder", ["auto", "none"])
     def test_a_run(self, chat: Path, embedder: str) -> None:
         calls: list[tuple[int, int]] = []
-        result = run_learning_bench(chat, embedder=embedder, progress=lambda done, total: calls.append((done, total)))
+        result = learning_bench.measure(
+            chat, embedder=embedder, progress=lambda done, total: calls.append((done, total))
+        )
         turns = result["turns"]
         assert (turns["turns"], turns["gold"]) == (6, 3)
         assert 1 <= turns["kept"] <= 6
@@ -90,51 +93,51 @@ class TestConversations:
         assert calls == [(1, 3), (2, 3), (3, 3)]
 
     def test_what_rules_learn(self, chat: Path) -> None:
-        result = run_learning_bench(chat, embedder="none")
+        result = learning_bench.measure(chat, embedder="none")
         assert result["turns"]["recall"] == pytest.approx(200 / 3, abs=0.01)
         assert result["turns"]["precision"] >= 50
         assert result["instructions"] == {"count": 1, "always": 100.0, "mean": 100.0}
 
     def test_figures_by_kind_of_conversation(self, chat: Path) -> None:
-        by_kind = run_learning_bench(chat, embedder="none")["by_kind"]
+        by_kind = learning_bench.measure(chat, embedder="none")["by_kind"]
         assert {name: own["turns"]["turns"] for name, own in by_kind.items()} == {"assistant": 5, "people": 1}
         assert by_kind["people"]["turns"]["f1"] == 100.0
         assert by_kind["assistant"]["instructions"]["count"] == 1
         assert by_kind["people"]["instructions"] is None
 
     def test_an_instruction_is_looked_for_in_later_sessions_and_with_every_question(self, chat: Path) -> None:
-        (row,) = run_learning_bench(chat, embedder="none")["each_instruction"]
+        (row,) = learning_bench.measure(chat, embedder="none")["each_instruction"]
         # One message of the user in the second session, and two questions afterwards.
         assert (row["conversation"], row["turn"], row["contexts"], row["held"]) == ("c1", "3", 3, 100.0)
         assert row["words"] == "always answer me in German"
 
     def test_an_instruction_of_which_other_words_are_wanted_is_not_held(self, tmp_path: Path) -> None:
         other = CHAT | {"instructions": [{"instruction": "never mention the colour of my lawn mower", "gold": ["3"]}]}
-        result = run_learning_bench(write(tmp_path / "other.json", other), embedder="none")
+        result = learning_bench.measure(write(tmp_path / "other.json", other), embedder="none")
         assert result["instructions"] == {"count": 1, "always": 0.0, "mean": 0.0}
 
     def test_without_marks_any_sentence_of_a_turn_that_is_asked_for_will_do(self, tmp_path: Path) -> None:
         path = write(tmp_path / "plain.json", {name: value for name, value in CHAT.items() if name != "instructions"})
         (conversation,) = read_conversations(path)
         assert [(each.turn, each.quotes) for each in conversation.instructions] == [("3", ("Lovely day.", ORDER))]
-        assert run_learning_bench(path, embedder="none")["instructions"]["always"] == 100.0
+        assert learning_bench.measure(path, embedder="none")["instructions"]["always"] == 100.0
 
     def test_without_facts_there_are_no_figures_for_turns(self, tmp_path: Path) -> None:
-        result = run_learning_bench(write(tmp_path / "chat.json", CHAT | {"facts": []}), embedder="none")
+        result = learning_bench.measure(write(tmp_path / "chat.json", CHAT | {"facts": []}), embedder="none")
         assert result["turns"] is None
         assert result["instructions"]["count"] == 1
 
     def test_what_cannot_be_measured_is_refused(self, tmp_path: Path) -> None:
         path = write(tmp_path / "bare.json", PEOPLE | {"facts": []})
         with pytest.raises(InputError, match="neither facts nor questions about instructions"):
-            run_learning_bench(path)
+            learning_bench.measure(path)
 
     @pytest.mark.parametrize(
         "odd", [{"facts": 5}, {"facts": ["Lea"]}, {"facts": [{"fact": "no gold"}]}, {"instructions": [{"gold": ["1"]}]}]
     )
     def test_odd_facts_are_refused(self, tmp_path: Path, odd: dict[str, Any]) -> None:
         with pytest.raises(InputError, match=r"odd\.json cannot be asked"):
-            run_learning_bench(write(tmp_path / "odd.json", PEOPLE | odd))
+            learning_bench.measure(write(tmp_path / "odd.json", PEOPLE | odd))
 
     def test_locomos_own_observations_are_facts(self, tmp_path: Path) -> None:
         talk = {
@@ -154,7 +157,7 @@ class TestConversations:
         path.write_text(json.dumps([talk]), encoding="utf-8")
         (conversation,) = read_conversations(path)
         assert [fact.gold for fact in conversation.facts] == [("D1:2",), ("D1:1", "D1:2")]
-        assert run_learning_bench(path, embedder="none")["turns"]["gold"] == 2
+        assert learning_bench.measure(path, embedder="none")["turns"]["gold"] == 2
 
     def test_the_conversations_in_the_package_have_facts_and_instructions(self) -> None:
         conversations = read_conversations(BUILT_IN)
@@ -247,7 +250,7 @@ class TestLabelledTurns:
     @pytest.mark.parametrize("embedder", ["auto", "none"])
     def test_a_run(self, labelled: Path, embedder: str) -> None:
         calls: list[tuple[int, int]] = []
-        result = run_labels_bench([labelled], embedder=embedder, progress=lambda *done: calls.append(done))
+        result = labelled_turns_bench.measure([labelled], embedder=embedder, progress=lambda *done: calls.append(done))
         assert list(result) == ["kept", "dropped", "macro_f1", "kinds"]
         assert result["kinds"]["instruction"]["f1"] == 100.0
         assert result["kinds"]["request"]["count"] == 1
@@ -256,12 +259,12 @@ class TestLabelledTurns:
     def test_several_files_have_figures_each_and_together(self, labelled: Path, tmp_path: Path) -> None:
         other = tmp_path / "other.txt"
         other.write_text("nothing | user | - | Thanks!\n", encoding="utf-8")
-        result = run_labels_bench([labelled, other], embedder="none")
+        result = labelled_turns_bench.measure([labelled, other], embedder="none")
         assert list(result) == ["files", "together"]
         assert list(result["files"]) == [str(labelled), str(other)]
         assert result["files"][str(other)]["kinds"]["nothing"]["count"] == 1
         assert result["together"]["kinds"]["nothing"]["count"] == 2
-        assert result["files"][str(labelled)] == run_labels_bench([labelled], embedder="none")
+        assert result["files"][str(labelled)] == labelled_turns_bench.measure([labelled], embedder="none")
 
 
 class LengthReader:
@@ -279,15 +282,15 @@ class LengthReader:
 
 class TestAJudge:
     def test_it_ranks_turns(self, chat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("bench.turn_judge.TurnReader", LengthReader)
-        turns = run_learning_bench(chat, embedder="none")["turns"]
+        monkeypatch.setattr("bench.labelled_turns.TurnReader", LengthReader)
+        turns = learning_bench.measure(chat, embedder="none")["turns"]
         # Two of the three gold turns are among the three longest, the third has no rank.
         assert turns["precision@65"] == 66.67
         assert turns["recall"] == pytest.approx(200 / 3, abs=0.01)
 
     def test_it_names_kinds(self, labelled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("bench.turn_judge.TurnReader", LengthReader)
-        kinds = run_labels_bench([labelled], embedder="none")["kinds"]
+        monkeypatch.setattr("bench.labelled_turns.TurnReader", LengthReader)
+        kinds = labelled_turns_bench.measure([labelled], embedder="none")["kinds"]
         assert {name: own["recall"] for name, own in kinds.items() if own["count"]} == {
             "instruction": 0.0,
             "fact": 100.0,

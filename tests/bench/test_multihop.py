@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from bench.__main__ import run_bench
-from bench.multihop import add_times, load_documents, made_up_passage, run_multihop_bench
+from bench.multihop import add_times, load_documents, made_up_passage
 
+from bench import multihop as multihop_bench
 from eunoe import embed
 from eunoe.errors import InputError
 
@@ -66,7 +67,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_the_figures_are_those_that_are_promised(file: Path) -> None:
-    result = run_multihop_bench(file, sizes=(10,))
+    result = multihop_bench.measure(file, sizes=(10,))
     assert (result["recall@2"], result["recall@5"], result["recall@10"]) == (100, 100, 100)
     assert set(result["beside"]) == {"documents", "default", "bm25", "dense", "rrf"}
     assert all(set(scores) == {"recall@2", "recall@5", "recall@10"} for scores in result["beside"].values())
@@ -81,7 +82,7 @@ def test_the_figures_are_those_that_are_promised(file: Path) -> None:
 def test_bm25_alone_does_not_cross_a_bridge(file: Path) -> None:
     data = {**DATA, "questions": [{"question": "Which city is tied to Stone Harbour's director?", "gold": [0, 1]}]}
     file.write_text(json.dumps(data), encoding="utf-8")
-    result = run_multihop_bench(file, sizes=(), embedder="none")
+    result = multihop_bench.measure(file, sizes=(), embedder="none")
     assert result["recall@2"] == 100 > result["beside"]["bm25"]["recall@2"]
 
 
@@ -89,7 +90,7 @@ def test_passages_that_are_the_same_count_as_one(file: Path) -> None:
     data = {**DATA, "passages": [*DATA["passages"], DATA["passages"][2]], "questions": [DATA["questions"][1]]}
     data["questions"][0] = {**data["questions"][0], "gold": [5]}
     file.write_text(json.dumps(data), encoding="utf-8")
-    assert run_multihop_bench(file, sizes=())["recall@5"] == 100
+    assert multihop_bench.measure(file, sizes=())["recall@5"] == 100
 
 
 def test_adding_is_measured_at_each_size() -> None:

@@ -8,8 +8,8 @@ import pytest
 from bench.__main__ import run_bench
 from bench.conversations import BUILT_IN, load_conversations, merge_conversations
 from bench.metrics import latency, mean_scores, percentile, ranking_scores
-from bench.recall import run_recall_bench
 
+from bench import recall as recall_bench
 from eunoe import embed
 from eunoe.errors import InputError
 
@@ -116,7 +116,7 @@ def test_figures() -> None:
 @pytest.mark.parametrize("embedder", ["auto", "none"])
 def test_a_run(plain: Path, embedder: str) -> None:
     calls: list[tuple[int, int]] = []
-    result = run_recall_bench(plain, embedder=embedder, progress=lambda done, total: calls.append((done, total)))
+    result = recall_bench.measure(plain, embedder=embedder, progress=lambda done, total: calls.append((done, total)))
     assert result["turn"]["recall@5"] == 100
     assert set(result["turn"]) == {"recall@5", "recall@10", "recall@20", "hit@10", "ndcg@10"}
     assert set(result["session"]) == set(result["turn"])
@@ -135,14 +135,14 @@ def test_recall_by_kind_of_conversation(tmp_path: Path) -> None:
     kinds = [first | {"kind": "friends"}, first | {"id": "c2", "kind": "work"}, first | {"id": "c3"}]
     path.write_text(json.dumps({"conversations": kinds}), encoding="utf-8")
     for merge in (False, True):
-        result = run_recall_bench(path, embedder="none", merge=merge)
+        result = recall_bench.measure(path, embedder="none", merge=merge)
         assert {name: one["questions"] for name, one in result["by_kind"].items()} == {"friends": 3, "work": 3}
         assert set(result["by_kind"]["work"]) == {"questions", *result["turn"]}
         assert result["questions"] == 9
 
 
 def test_without_kinds_there_are_no_figures_by_kind(plain: Path) -> None:
-    assert run_recall_bench(plain, embedder="none")["by_kind"] == {}
+    assert recall_bench.measure(plain, embedder="none")["by_kind"] == {}
 
 
 def test_without_a_file_the_conversations_in_the_package_are_asked(capsys: pytest.CaptureFixture[str]) -> None:

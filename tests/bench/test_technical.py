@@ -12,10 +12,10 @@ from bench.technical_set import (
     TUNING_COLLECTIONS,
     foreign_questions,
     load_collections,
-    run_technical_bench,
 )
 
 from bench import technical_set
+from bench import technical_set as technical_set_bench
 
 CUTS = {"recall@2", "recall@5", "recall@10"}
 
@@ -60,7 +60,7 @@ def test_what_is_measured_adds_little_to_the_package() -> None:
 
 @pytest.fixture(scope="module")
 def result() -> dict[str, Any]:
-    return run_technical_bench(embedder="static")
+    return technical_set_bench.measure(embedder="static")
 
 
 def test_the_figures_are_those_that_are_promised(result: dict[str, Any]) -> None:

@@ -252,8 +252,7 @@ def _conversation_scope(scope: str, parts: dict[str, str]) -> Scope:
 
 
 def _prompt_text(memory: str, turns: Sequence[tuple[str, str]]) -> str:
-    """Memory first, then the last turns that fit; the message to reply to stands last and as it is, as small models
-    need it."""
+    """Memory first, then the last turns that fit; the message to reply to stands last, as small models need it."""
     *before, (_, message) = turns
     room, earlier = _MAX_TURN_CHARACTERS - len(message), deque[str]()
     for role, text in reversed(before):

@@ -203,8 +203,8 @@ class Command(NamedTuple):
     @property
     def words(self) -> tuple[str, str]:
         """Its group, if it is in one, and its name, as its example has them."""
-        first, second, *_ = [*self.example.removeprefix("python -m bench").removeprefix("eunoe").split(), ""]
-        return (first, second) if first in GROUPS else ("", first)
+        program, first, second, *_ = [*self.example.removeprefix("python -m ").split(), ""]
+        return (first, second) if program == "eunoe" and first in GROUPS else ("", first)
 
     def register(self, app: typer.Typer, panel: str | None = None) -> None:
         """Add it to others. Its options are read when it is called: those of a verb come with the whole memory."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -15,7 +15,7 @@ from eunoe.cli.forming import failure_lines
 from eunoe.cli.inputs import FullOption, ScopeArgument, argument, repeatable_option
 from eunoe.model.atom import Item
 from eunoe.model.json import json_value
-from eunoe.model.result import GraphReport, Neighbourhood, Status, Usage
+from eunoe.model.result import Neighbourhood, Status
 from eunoe.model.scope import Scope
 
 _PAGE_SIZE: Final = 500
@@ -124,7 +124,19 @@ def graph(
     memory = call.open(needs_llm=extract)
     report = memory.graph.extract(given["scope"]) if extract else None
     near = call.ask(given)
-    notes = [*(_extraction_notes(report) if report else ()), *_save_graph(near, graphml)]
+    notes: list[str] = []
+    if report:
+        due = f"; {report.due:,} still due" if report.due else ""
+        names, triples = quantity(report.entities, "name"), quantity(report.triples, "triple")
+        notes.append(f"{quantity(report.passages, 'passage')} read: {names}, {triples}{due}")
+        notes += failure_lines(report.failed)
+    if graphml:
+        from eunoe.apps.projects.graphml import graphml as as_graphml  # with it comes the whole memory
+        from eunoe.memory import open_output
+
+        with open_output(graphml) as target:
+            target.write(as_graphml(near))
+        notes.append(f"written to {graphml}")
     code = 1 if report and report.failed else 0
     return Reply(near, *_graph_views(near, full), notes=notes, empty="no names found", code=code)
 
@@ -142,7 +154,14 @@ def scopes(
 def status(call: Call) -> Reply:
     """Show what the store holds, what waits, what fails, and what language models took."""
     state = call.open().status()
-    return Reply(state, Pairs(_status_lines(state)), Grid(_USAGE_COLUMNS, [_usage_row(each) for each in state.usage]))
+    usage = [
+        (
+            *(each.operation, each.model, f"{each.calls:,}", f"{each.failures:,}", f"{each.input_tokens:,}"),
+            *(f"{each.output_tokens:,}", f"{each.seconds:,.1f}", f"{each.cost:,.4f}" if each.cost else ""),
+        )
+        for each in state.usage
+    ]
+    return Reply(state, Pairs(_status_lines(state)), Grid(_USAGE_COLUMNS, usage))
 
 
 def _field_text(value: object) -> str:
@@ -155,6 +174,8 @@ def _field_text(value: object) -> str:
 
 def _status_lines(state: Status) -> dict[str, str]:
     """What fails or is under way only where something is."""
+    languages = ", ".join(f"{count} {name}" for name, count in state.languages.items())
+    languages += f" among the latest {sum(state.languages.values())}" if languages else ""
     vectors = ", ".join(f"{count:,} by {model}" for model, count in state.vectors.items())
     jobs = f", {quantity(state.jobs, 'job')}" if state.jobs else ""
     error = f": {state.error}" if state.error else ""
@@ -174,41 +195,13 @@ def _status_lines(state: Status) -> dict[str, str]:
         "retired": f"{state.retired:,} superseded or archived",
         "forgotten": quantity(state.tombstones, "tombstone"),
         "embedder": state.embedder + (f", reads {', '.join(reads)}" if (reads := state.embedder_languages) else ""),
-        "languages": _language_text(state),
+        "languages": languages or "none yet",
         "vectors": vectors or "none",
         "pending": f"{state.unembedded:,} without a vector",
         "language model": state.llm or "none: memories are formed extractively",
         "due": f"{quantity(state.due_messages, 'message')} to form{jobs}",
         "summaries": quantity(state.revisions, "revision"),
     } | {name: text for name, text in trouble.items() if text}
-
-
-def _language_text(state: Status) -> str:
-    counts = ", ".join(f"{count} {name}" for name, count in state.languages.items())
-    return f"{counts} among the latest {sum(state.languages.values())}" if counts else "none yet"
-
-
-def _usage_row(usage: Usage) -> Sequence[str]:
-    counts = (usage.calls, usage.failures, usage.input_tokens, usage.output_tokens)
-    cost = f"{usage.cost:,.4f}" if usage.cost else ""
-    return usage.operation, usage.model, *(f"{count:,}" for count in counts), f"{usage.seconds:,.1f}", cost
-
-
-def _extraction_notes(report: GraphReport) -> Iterable[str]:
-    due = f"; {report.due:,} still due" if report.due else ""
-    names, triples = quantity(report.entities, "name"), quantity(report.triples, "triple")
-    yield f"{quantity(report.passages, 'passage')} read: {names}, {triples}{due}"
-    yield from failure_lines(report.failed)
-
-
-def _save_graph(near: Neighbourhood, file: Path | None) -> Iterable[str]:
-    from eunoe.apps.projects.graphml import graphml  # with it comes the whole memory
-    from eunoe.memory import open_output
-
-    if file:
-        with open_output(file) as target:
-            target.write(graphml(near))
-        yield f"written to {file}"
 
 
 def _graph_views(near: Neighbourhood, full: bool) -> Iterable[View]:

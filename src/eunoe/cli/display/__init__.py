@@ -214,16 +214,11 @@ def hit_entries(
             (f"{hit.score:.3f}", _who_and_when(hit.item)),
             hit.text,
             " · ".join([hit.id, *_place(hit.item, asked)]),
-            _why(hit, most) if why else (),
+            [*reason_lines(hit, most), *filter(None, [kept_as(hit.item)])] if why else (),
         )
         for hit in hits
     ]
     return Entries(("score", "who, when"), rows, full)
-
-
-def _why(hit: Hit, most: int | None) -> list[str]:
-    kind = kept_as(hit.item)
-    return [*reason_lines(hit, most), *([kind] if kind else [])]
 
 
 def item_entries(items: Iterable[Item], *, full: bool = False, asked: str = "") -> Entries:
@@ -290,16 +285,12 @@ def _who_and_when(item: Item) -> str:
 def _item_notes(item: Item) -> list[str]:
     if isinstance(item, Message):
         return [f"session {item.session}"] if item.session else []
-    return (
-        ["in review"] * item.in_review
-        + ["pinned"] * item.pinned
-        + [f"{name} {value}" for name, value in _atom_details(item) if value]
-    )
-
-
-def _atom_details(atom: Atom) -> Iterable[tuple[str, str]]:
-    yield "files", ", ".join(atom.files)
-    yield "people", ", ".join(atom.people)
-    yield "true from", when(atom.valid_from)
-    yield "true until", when(atom.valid_to)
-    yield "retired", when(atom.retired)
+    details = {
+        "files": ", ".join(item.files),
+        "people": ", ".join(item.people),
+        "true from": when(item.valid_from),
+        "true until": when(item.valid_to),
+        "retired": when(item.retired),
+    }
+    marks = ["in review"] * item.in_review + ["pinned"] * item.pinned
+    return marks + [f"{name} {value}" for name, value in details.items() if value]
