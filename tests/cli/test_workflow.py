@@ -54,6 +54,13 @@ def test_check_lists_all_problems_and_exits_with_1(cli: Cli, folder: Path) -> No
     assert len(cli("workflow", "check", main, "--json").json["problems"]) == 2
 
 
+def test_a_file_that_is_not_there_is_told_so(cli: Cli, folder: Path) -> None:
+    for name in (folder / "gone.json", "../gone.json"):
+        result = cli("workflow", "check", name)
+        assert result.code == 1
+        assert f"cannot read the workflow {name}: No such file" in result.err
+
+
 def test_endpoints_and_presets_are_mapped_by_flags_or_a_file(cli: Cli, folder: Path) -> None:
     main = write(folder, "main", [{"type": "Standard", "endpointName": "E", "preset": "P", "prompt": "x"}])
     spec = "openai:x@http://127.0.0.1:1/v1"

@@ -209,7 +209,8 @@ class Workflow:
     def load(cls, path_or_name: str | Path, folder: str | Path | None = None) -> Workflow:
         """Read a workflow from a file, or by its name in a folder."""
         path = Path(path_or_name)
-        if folder is not None and not path.is_file():
+        is_name = not path.is_absolute() and ".." not in path.parts
+        if folder is not None and is_name and not path.is_file():
             path = find_workflow(Path(folder), str(path_or_name))
         try:
             if path.stat().st_size > _MAX_FILE_BYTES:
