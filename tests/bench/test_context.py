@@ -11,7 +11,6 @@ from bench.conversations import join_turns, load_conversations
 
 from bench import context as context_bench
 from eunoe import embed
-from eunoe.errors import InputError
 from eunoe.model.arguments import utc_now
 from eunoe.model.atom import Record
 from eunoe.model.result import Context, Hit
@@ -74,10 +73,6 @@ def test_a_gold_turn_is_held_if_its_words_stand_anywhere_in_the_text() -> None:
     assert not holds_gold(context, ["1"], {"1": "Salt & pepper!"})
 
 
-def test_a_turn_without_words_is_not_held_by_every_text() -> None:
-    assert not holds_gold(Context(text="Anything at all.", tokens=4), ["1"], {"1": "  "})
-
-
 def test_figures() -> None:
     answers = [answer(True, 100, 1.0, "a"), answer(True, 50, 3.0, "b"), answer(False, 30, 2.0, "b")]
     result = context_figures(answers, 120)
@@ -131,19 +126,6 @@ def test_the_latest_turns_are_those_that_fit(plain: Path) -> None:
     assert result["beside"]["latest turns"] == 0.0
 
 
-def test_a_context_without_room_holds_nothing(plain: Path) -> None:
-    result = context_bench.measure(plain, tokens=1, embedder="none")
-    assert (result["hit"], result["tokens_mean"]) == (0.0, 0.0)
-
-
-@pytest.mark.parametrize("content", BAD)
-def test_what_is_no_conversation_file_is_refused(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "bad.json"
-    path.write_text(content, encoding="utf-8")
-    with pytest.raises(InputError, match=r"bad\.json"):
-        context_bench.measure(path, embedder="none")
-
-
 def test_the_command_prints_json(plain: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--tokens", "300", "--embedder", "none", "--recipe", "thorough", "--json"]
     assert run_bench(["context", str(plain), *options]) == 0
@@ -157,17 +139,6 @@ def test_the_command_prints_a_table(plain: Path, capsys: pytest.CaptureFixture[s
     printed = capsys.readouterr().out
     assert "100.0 %" in printed
     assert "keyword search" in printed
-
-
-def test_a_missing_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_bench(["context", str(tmp_path / "none.json")]) == 1
-    assert capsys.readouterr().err.count("\n") == 1
-
-
-@pytest.mark.parametrize("options", [["--tokens", "0"], ["--tokens", "many"], ["--store", "x.db"]])
-def test_misuse_is_named(plain: Path, options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_bench(["context", str(plain), *options]) == 2
-    assert options[0] in capsys.readouterr().err
 
 
 def test_turns_are_joined_to_long_messages_and_gold_turns_stay_what_they_were(plain: Path) -> None:

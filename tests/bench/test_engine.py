@@ -1,7 +1,6 @@
 import json
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -9,12 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from bench.__main__ import run_bench
-from bench.peers import DESCRIPTIONS, ENGINES, PEERS, SUBJECT
+from bench.peers import ENGINES, PEERS, SUBJECT
 from bench.worker import TaskSpec, exact_recall, search_latency
-from bench.workload import BATCH_SIZE, SearchQuery, Workload
+from bench.workload import SearchQuery, Workload
 
-import eunoe
-from bench import Result, StatusLine, engine, engine_report, worker
+from bench import Result, StatusLine, engine, engine_report
 
 MODULES = {
     "sqlite-vec": "sqlite_vec",
@@ -64,10 +62,6 @@ def test_memories_differ_between_scopes_and_from_the_singles() -> None:
     assert len(texts) == len(set(texts)) == len(set(keys)) == 50
 
 
-def test_a_long_scope_comes_in_batches() -> None:
-    assert [len(batch) for batch in Workload(BATCH_SIZE * 2 + 1, 1).batches(0)] == [BATCH_SIZE, BATCH_SIZE, 1]
-
-
 def test_queries_know_the_exact_answer() -> None:
     work = Workload(90, 3)
     queries = work.queries(7)
@@ -79,22 +73,10 @@ def test_queries_know_the_exact_answer() -> None:
         assert set(query.truth) == {texts[row] for row in np.argsort(-cosines)[:10] if cosines[row] > 0}
 
 
-def test_queries_can_keep_to_a_few_scopes() -> None:
-    assert len({query.scope for query in Workload(100, 50).queries(12, among=5)}) == 5
-
-
 def test_recall_and_latencies() -> None:
     query = SearchQuery("s", "q", np.zeros(2, np.float32), [0.0, 0.0], ("a", "b"))
     assert exact_recall([query, query], [["a", "x"], ["b", "a"]]) == 75
     assert search_latency([1.0, 2.0, 3.0]) == pytest.approx({"p50_ms": 2, "p95_ms": 2.9, "count": 3})
-
-
-@pytest.mark.parametrize("name", ENGINES)
-def test_every_engine_says_how_it_is_used(name: str) -> None:
-    description = DESCRIPTIONS[name]
-    assert description.package
-    assert description.setup
-    assert description.durability in ("fsync per commit", "files, no fsync", "memory only")
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -172,15 +154,6 @@ def test_the_table_is_whole_in_a_narrow_terminal(
         assert words in " ".join(shown.split())
 
 
-def test_eunoe_knows_its_version_when_run_from_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(package: str) -> str:
-        raise PackageNotFoundError(package)
-
-    monkeypatch.setattr(worker, "version", missing)
-    assert worker.installed_version(SUBJECT) == eunoe.__version__
-    assert worker.installed_version("sqlite-vec") == "unknown"
-
-
 def test_result_is_json_and_tables_name_everything(result: Result, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(json.dumps(result)) == result
     document = engine_report.markdown(result)
@@ -217,11 +190,6 @@ def test_a_failure_at_scale_costs_no_other_figure(monkeypatch: pytest.MonkeyPatc
     assert result["unavailable"] == {"eunoe at scale": "no room left"}
     assert SUBJECT in result["sizes"]["20"]
     assert "million" not in result
-
-
-def test_a_crash_is_reported_with_its_last_line(tmp_path: Path) -> None:
-    with pytest.raises(engine.WorkerFailed, match="KeyError: 'nothing'"):
-        engine.run_worker(TaskSpec("measure", "nothing", str(tmp_path), 10, 1), lambda text: None)
 
 
 def test_limits_reached_are_noted() -> None:
@@ -263,11 +231,6 @@ def test_command_says_how_sizes_are_written(sizes: str, capsys: pytest.CaptureFi
     shown = capsys.readouterr().err
     assert "is not a number of memories" in shown
     assert "invalid literal" not in shown
-
-
-def test_command_takes_no_embedder(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_bench(["engine", "--embedder", "none"]) == 2
-    assert "--embedder" in capsys.readouterr().err
 
 
 @pytest.fixture

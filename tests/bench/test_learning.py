@@ -111,21 +111,11 @@ class TestConversations:
         assert (row["conversation"], row["turn"], row["contexts"], row["held"]) == ("c1", "3", 3, 100.0)
         assert row["words"] == "always answer me in German"
 
-    def test_an_instruction_of_which_other_words_are_wanted_is_not_held(self, tmp_path: Path) -> None:
-        other = CHAT | {"instructions": [{"instruction": "never mention the colour of my lawn mower", "gold": ["3"]}]}
-        result = learning_bench.measure(write(tmp_path / "other.json", other), embedder="none")
-        assert result["instructions"] == {"count": 1, "always": 0.0, "mean": 0.0}
-
     def test_without_marks_any_sentence_of_a_turn_that_is_asked_for_will_do(self, tmp_path: Path) -> None:
         path = write(tmp_path / "plain.json", {name: value for name, value in CHAT.items() if name != "instructions"})
         (conversation,) = read_conversations(path)
         assert [(each.turn, each.quotes) for each in conversation.instructions] == [("3", ("Lovely day.", ORDER))]
         assert learning_bench.measure(path, embedder="none")["instructions"]["always"] == 100.0
-
-    def test_without_facts_there_are_no_figures_for_turns(self, tmp_path: Path) -> None:
-        result = learning_bench.measure(write(tmp_path / "chat.json", CHAT | {"facts": []}), embedder="none")
-        assert result["turns"] is None
-        assert result["instructions"]["count"] == 1
 
     def test_what_cannot_be_measured_is_refused(self, tmp_path: Path) -> None:
         path = write(tmp_path / "bare.json", PEOPLE | {"facts": []})
@@ -178,14 +168,6 @@ class TestFigures:
         assert holds_words(context, ["nothing of the kind", "I live in Turin"])
         assert not holds_words(context, ["never sugar in Turin"])
         assert not holds_words(context, ["never honey"])
-
-    def test_a_few_words_may_be_others(self) -> None:
-        assert holds_words("- The user wants grams and millilitres only", ["wants grams and millilitres please"])
-        assert not holds_words("- The user wants grams", ["wants grams and millilitres please"])
-
-    def test_no_words_are_held_by_nothing(self) -> None:
-        assert not holds_words("Anything.", ["", " … "])
-        assert not holds_words("", ["metric only"])
 
     def test_scores(self) -> None:
         assert f1_scores(0, 0, 0) == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
@@ -319,32 +301,9 @@ class TestTheCommand:
         assert list(printed["kinds"]) == list(TURN_KINDS)
         assert list(printed["kinds"]["plan"]) == ["precision", "recall", "f1", "count"]
 
-    def test_labelled_turns_as_a_table(self, labelled: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert run_bench(["learning", str(labelled), str(labelled), "--embedder", "none"]) == 0
-        other = labelled.with_name("other.TXT")
-        other.write_text(LABELLED, encoding="utf-8")
-        assert run_bench(["learning", str(labelled), str(other), "--embedder", "none"]) == 0
-        printed = capsys.readouterr().out
-        assert all(word in printed for word in ("instruction", "dropped", "turns.txt", "other.TXT", "together"))
-
     @pytest.mark.parametrize("name", ["none.txt", "none.json"])
     def test_a_missing_file_is_one_line(self, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert run_bench(["learning", str(tmp_path / name)]) == 1
-        assert capsys.readouterr().err.count("\n") == 1
-
-    @pytest.mark.parametrize("name", ["odd.txt", "odd.json"])
-    @pytest.mark.parametrize("content", [b"", b"\x00\xff\xfe\x80", b"[" * 100_000, b"fact | user"])
-    def test_a_bad_file_is_one_line(
-        self, tmp_path: Path, name: str, content: bytes, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        path = tmp_path / name
-        path.write_bytes(content)
-        assert run_bench(["learning", str(path)]) == 1
-        error = capsys.readouterr().err
-        assert (error.count("\n"), name in error, "unexpected" in error) == (1, True, False)
-
-    def test_a_folder_is_one_line(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert run_bench(["learning", str(tmp_path)]) == 1
         assert capsys.readouterr().err.count("\n") == 1
 
     @pytest.mark.parametrize("names", [("chat.json", "turns.txt"), ("chat.json", "chat2.json")])

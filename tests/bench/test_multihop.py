@@ -1,13 +1,12 @@
 """The multihop bench: its format, its figures and its command."""
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench.__main__ import run_bench
-from bench.multihop import add_times, load_documents, made_up_passage
+from bench.multihop import add_times, load_documents
 
 from bench import multihop as multihop_bench
 from eunoe import embed
@@ -61,11 +60,6 @@ def test_a_file_of_another_shape_is_refused(tmp_path: Path, data: str) -> None:
         load_documents(path)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot read"):
-        load_documents(tmp_path / "none.json")
-
-
 def test_the_figures_are_those_that_are_promised(file: Path) -> None:
     result = multihop_bench.measure(file, sizes=(10,))
     assert (result["recall@2"], result["recall@5"], result["recall@10"]) == (100, 100, 100)
@@ -97,11 +91,6 @@ def test_adding_is_measured_at_each_size() -> None:
     times = dict(add_times((20, 5)))
     assert list(times) == [5, 20]
     assert all(ms > 0 for ms in times.values())
-
-
-def test_made_up_passages_are_all_different() -> None:
-    chance = random.Random(1)
-    assert len({made_up_passage(chance, number) for number in range(300)}) == 300
 
 
 def test_the_command_prints_json_and_a_table(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -141,10 +141,6 @@ def test_recall_by_kind_of_conversation(tmp_path: Path) -> None:
         assert result["questions"] == 9
 
 
-def test_without_kinds_there_are_no_figures_by_kind(plain: Path) -> None:
-    assert recall_bench.measure(plain, embedder="none")["by_kind"] == {}
-
-
 def test_without_a_file_the_conversations_in_the_package_are_asked(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_bench(["recall", "--embedder", "none", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)

@@ -102,8 +102,3 @@ def test_the_command_without_vectors(capsys: pytest.CaptureFixture[str], monkeyp
 def test_a_file_or_the_set_is_named(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run_bench(["multihop", *arguments]) != 0
     assert "--set technical" in capsys.readouterr().err
-
-
-def test_a_recipe_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_bench(["multihop", "--set", "technical", "--embedder", "none", "--recipe", "magic"]) == 1
-    assert "no recipe 'magic'" in capsys.readouterr().err

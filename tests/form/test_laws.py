@@ -279,7 +279,9 @@ class Life:
         with eunoe.open(":memory:", embedder="none", llm="none", form=False) as other:
             other.admin.import_(out.getvalue().splitlines())
             for scope in scopes:
-                assert self.items(other, scope) == self.items(self.memory, scope)
+                # A list of several scopes goes stream by stream, in the order in which these began here.
+                there, here = ({item.id: item for item in self.items(each, scope)} for each in (other, self.memory))
+                assert there == here
                 assert other.summaries.revisions(scope) == self.memory.summaries.revisions(scope)
             full = set(other.scopes())  # one that was emptied is not there any more
             mine = [replace(one, version=0) for one in self.memory.streams.list() if one.scope in full]

@@ -26,7 +26,9 @@ from tests.support.checkouts import make_checkout
 
 import eunoe
 from eunoe.apps.wiki import WIKI_MEMORY_SYSTEM_PROMPT, WikiMemoryMiddleware
+from eunoe.errors import InputError
 from eunoe.hosts import common
+from eunoe.hosts.langchain import MemoryMiddleware
 from eunoe.memory import AsyncMemory, Memory
 
 SHOP = uuid4()
@@ -316,3 +318,10 @@ def test_half_an_emoji_is_replaced_and_a_long_memory_names_some_of_its_parts(mem
     assert "Half \ufffd" in texts(memory)
     assert stored.content.count("wiki-") == 10
     assert " more)" in stored.content
+
+
+def test_a_tool_of_the_same_name_in_its_place_is_refused(memory: Memory) -> None:
+    both = [WikiMemoryMiddleware("page_agent", memory=memory), MemoryMiddleware(memory)]
+    agent = create_agent(ScriptedModel(STORE, "Stored."), [], middleware=both)
+    with pytest.raises(InputError, match="other tools called store_memory"):
+        agent.invoke(ask(), {"configurable": {"user_id": "u"}})

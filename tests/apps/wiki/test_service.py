@@ -411,3 +411,22 @@ def test_a_fact_that_somebody_else_wrote_breaks_nothing(desk: Desk, metadata: di
     for verb in ("hide_memories", "restore_memories", "purge_memories"):
         result = checked(desk.run(verb, SHOP))
         assert [value for name, value in result.items() if name.endswith("_count")] == [2]
+
+
+def test_a_tenant_sees_its_own(desk: Desk) -> None:
+    acme = Desk(desk.memory.restricted(tenant="acme"), desk.tree)
+    acme.store(LONG)
+    assert [each["content"] for each in acme.search("handler")] == [LONG]
+    assert desk.search("handler") == []
+    assert [scope.text for scope in desk.memory.scopes()] == [f"repository={SHOP}/tenant=acme"]
+
+
+def test_what_is_stored_again_unchanged_is_not_written_again(desk: Desk) -> None:
+    text = "A sentence about carts. " * 1000
+    first = desk.store(text, file_paths=["a.py"], commit="c1")
+    before = desk.memory.list({"repository": str(SHOP)}, retired=True, limit=100).items
+    assert desk.store(text, file_paths=["a.py"], commit="c1") == first
+    assert desk.memory.list({"repository": str(SHOP)}, retired=True, limit=100).items == before
+    desk.store(text, file_paths=["b.py"], commit="c2")
+    (memory,) = desk.search("carts")
+    assert (memory["file_paths"], memory["commit"]) == (["a.py", "b.py"], "c2")

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from itertools import chain, count
 from pathlib import Path
 from typing import Final
 
@@ -131,8 +130,7 @@ class RunFolder:
             return self.load(project, ticket)
         except InputError:
             path = self.ticket_folder(project, ticket) / _STATE_FILE
-            names = chain([_DAMAGED_FILE], (f"state.damaged-{number}.json" for number in count(2)))
-            os.replace(path, next(place for name in names if not (place := path.with_name(name)).exists()))
+            os.replace(path, path.with_name(_DAMAGED_FILE))
             return None
 
     def next_run(self, project: str, ticket: str) -> int:

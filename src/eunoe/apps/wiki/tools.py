@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import wraps
-from typing import Annotated, Any, Final, Literal, NamedTuple, NotRequired, TypeVar
+from typing import Annotated, Any, Final, Literal, NotRequired, TypeVar
 from uuid import UUID
 
 from eunoe.apps.wiki.files import MAX_READ_BYTES, RepositoryFiles, printable
@@ -141,21 +141,12 @@ Threshold = Annotated[
 WantedFiles = Annotated[list[str], Field(description="Files, folders, or globs such as src/**/*.py.")]
 
 
-class RunPlace(NamedTuple):
-    """The repository that a run is about, as the run's state has it."""
-
-    repository_id: Any
-    repo_dir: str | None = None
-    branch: str | None = None
-    commit: str | None = None
-
-    @classmethod
-    def of(cls, state: Mapping[str, Any]) -> RunPlace:
-        if not state.get("repository_id"):
-            raise ToolException("Error: repository_id not yet available from agent state")
-        repo_dir = state.get("repo_dir") or state.get("clone_path")
-        folder = None if repo_dir is None else str(repo_dir)
-        return cls(state["repository_id"], folder, state.get("branch"), state.get("commit"))
+def _place(state: Mapping[str, Any]) -> tuple[Any, str | None]:
+    """The repository that a run is about, and its folder if the run has one."""
+    if not state.get("repository_id"):
+        raise ToolException("Error: repository_id not yet available from agent state")
+    repo_dir = state.get("repo_dir") or state.get("clone_path")
+    return state["repository_id"], None if repo_dir is None else str(repo_dir)
 
 
 class MemoryTools:
@@ -181,7 +172,7 @@ class MemoryTools:
         replaces: Replaces = None,
     ) -> str:
         """Store a structural decision, pattern, or cross-reference for future wiki generations."""
-        repository_id, repo_dir, branch, commit = RunPlace.of(runtime.state)
+        repository_id, repo_dir = _place(runtime.state)
         result = await self._service.store_memory(
             repository_id,
             replace_surrogates(content),  # a model may have stopped in the middle of an emoji
@@ -190,8 +181,8 @@ class MemoryTools:
             file_paths,
             related_pages,
             repo_dir=repo_dir,
-            branch=branch,
-            commit=commit,
+            branch=runtime.state.get("branch"),
+            commit=runtime.state.get("commit"),
             replaces=replaces,
         )
         _check(result, "Failed to store memory")
@@ -208,14 +199,13 @@ class MemoryTools:
         score_threshold: Threshold = None,
     ) -> str:
         """Recall relevant memories based on semantic similarity to your query."""
-        place = RunPlace.of(runtime.state)
-        search = self._service.search_memories
-        result = await search(
-            place.repository_id,
+        repository_id, repo_dir = _place(runtime.state)
+        result = await self._service.search_memories(
+            repository_id,
             replace_surrogates(query),
             limit,
             memory_type,
-            repo_dir=place.repo_dir,
+            repo_dir=repo_dir,
             score_threshold=self._score_threshold if score_threshold is None else score_threshold,
         )
         _check(result, "Failed to recall memories")
@@ -225,8 +215,8 @@ class MemoryTools:
 
     async def get_file_memories(self, file_paths: WantedFiles, runtime: ToolRuntime) -> str:
         """Get memories related to specific source files you're analyzing."""
-        place = RunPlace.of(runtime.state)
-        result = await self._service.get_memories_by_files(place.repository_id, file_paths, repo_dir=place.repo_dir)
+        repository_id, repo_dir = _place(runtime.state)
+        result = await self._service.get_memories_by_files(repository_id, file_paths, repo_dir=repo_dir)
         _check(result, "Failed to get file memories")
         if not result["count"]:
             return "No memories found for these files."
@@ -234,8 +224,8 @@ class MemoryTools:
 
     async def get_memory(self, memory_id: str, runtime: ToolRuntime) -> str:
         """Get one memory in full, by the ID that the other memory tools show."""
-        place = RunPlace.of(runtime.state)
-        result = await self._service.get_memory(place.repository_id, memory_id, repo_dir=place.repo_dir)
+        repository_id, repo_dir = _place(runtime.state)
+        result = await self._service.get_memory(repository_id, memory_id, repo_dir=repo_dir)
         _check(result, "Failed to get memory")
         return memory_text(result["memory"])
 

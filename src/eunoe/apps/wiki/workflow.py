@@ -6,8 +6,8 @@ import asyncio
 import operator
 import os
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -148,13 +148,23 @@ async def generate_wiki(
 
 
 async def _finish(run: _Run, folder: OutputFolder, service: WikiMemoryService, concurrency: int) -> WikiReport:
-    """Bring a run to its end, and the old memories of a forced one if it is complete."""
-    async with _old_memories(service, folder.state.repository_id, folder.state.forced_since) as delete:
+    """Bring a run to its end.
+
+    What was remembered before a forced one is hidden meanwhile; it is deleted if the wiki is complete, else it comes
+    back.
+    """
+    id, since = folder.state.repository_id, folder.state.forced_since
+    # Without a moment nothing is hidden, and what a forced run that was killed has left hidden comes back.
+    hide = service.hide_memories(id, datetime.fromisoformat(since)) if since else service.restore_memories(id)
+    _check(await hide)
+    try:
         report = await run.finish(concurrency)
         if not report.is_complete:
             return report
         # Before the wiki counts as complete: after a kill between the two the next run would show them again.
-        await delete()
+        _check(await service.purge_hidden_memories(id))
+    finally:
+        _check(await service.restore_memories(id))
     changed = await asyncio.to_thread(folder.finish)
     notes = [f"{name} belongs to no page, but was changed: it was left there" for name in changed]
     return replace(report, notes=(*report.notes, *notes))
@@ -194,28 +204,6 @@ def _open_folders(
     if ".git" in folder.path.parts:
         raise InputError(f"{folder.path} belongs to git: choose another folder for the wiki")
     return folder, files
-
-
-@asynccontextmanager
-async def _old_memories(
-    service: WikiMemoryService, id: str, since: str
-) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """Hide what was remembered before a forced run until it deletes that; what is still hidden at the end comes back.
-
-    Without a moment nothing is hidden, and what a forced run that was killed has left hidden comes back.
-    """
-
-    async def delete() -> None:
-        _check(await service.purge_hidden_memories(id))
-
-    if since:
-        _check(await service.hide_memories(id, datetime.fromisoformat(since)))
-    else:
-        _check(await service.restore_memories(id))
-    try:
-        yield delete
-    finally:
-        _check(await service.restore_memories(id))
 
 
 class _Run:
