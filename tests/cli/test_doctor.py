@@ -92,6 +92,18 @@ def test_a_store_of_another_schema_is_not_opened(doctor: Doctor, store: Path, ve
     assert store.read_bytes() == content
 
 
+@pytest.mark.parametrize(("mark", "words"), [(b"EUNO", "written by an older Eunoe"), (b"GPKG", "another program's")])
+def test_a_database_that_is_not_of_this_eunoe(doctor: Doctor, store: Path, mark: bytes, words: str) -> None:
+    content = bytearray(store.read_bytes())
+    content[60:64] = (11).to_bytes(4)
+    content[68:72] = mark
+    store.write_bytes(content)
+    found = doctor()["store"]
+    assert found[0] == "problem"
+    assert words in found[1]
+    assert store.read_bytes() == content
+
+
 def test_what_others_can_read_is_told(doctor: Doctor, store: Path) -> None:
     store.chmod(0o644)
     token = store.with_suffix(".token")

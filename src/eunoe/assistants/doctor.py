@@ -24,7 +24,7 @@ from eunoe.assistants.hook import hook_folder, spool_folder
 from eunoe.assistants.installation import Assistant, find_hooks, find_server, load_assistants
 from eunoe.assistants.intake import read_notes, waiting_events
 from eunoe.assistants.settings_file import ConfigText, read_file
-from eunoe.errors import EunoeError, InputError
+from eunoe.errors import EunoeError, InputError, NotAStoreError
 from eunoe.llm import LLM_VARIABLE, Prompt, load_llm
 from eunoe.memory import Memory
 from eunoe.net.local_server import LocalFiles, find_local_server
@@ -239,6 +239,9 @@ def _answers(url: str) -> bool:
 _MAGIC: Final = b"SQLite format 3\0"
 _VERSION_PLACE: Final = 60
 """Where a SQLite file has its `user_version`."""
+_MARK: Final = b"EUN2"
+_MARK_PLACE: Final = 68
+"""Where a SQLite file has its `application_id`."""
 _LITTLE_ROOM_BYTES: Final = 500_000_000
 
 
@@ -256,6 +259,8 @@ def check_store(path: Path) -> Iterator[Finding]:
         # A store of the current schema is only read.
         with eunoe.open(path, create=False, form=False, llm="none") as memory:
             yield from _check_contents(memory)
+    except NotAStoreError as error:
+        yield problem("store", str(error), "name another with --store")
     except (EunoeError, OSError) as error:
         yield problem("store", f"{path} cannot be opened: {error}", "run `eunoe check`, or `eunoe restore` a backup")
 
@@ -299,6 +304,8 @@ def _check_schema(path: Path) -> Finding | None:
         head = file.read(100)
     if not head.startswith(_MAGIC):
         return problem("store", f"{path} is no store", "name another with --store, or restore a backup")
+    if head[_MARK_PLACE : _MARK_PLACE + 4] != _MARK:
+        return None  # an older Eunoe's or another program's, as opening it tells
     version = int.from_bytes(head[_VERSION_PLACE : _VERSION_PLACE + 4])
     with eunoe.open(":memory:", embedder="none", llm="none", form=False) as memory:
         current = memory.status().schema
