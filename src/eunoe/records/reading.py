@@ -16,13 +16,16 @@ from eunoe.model.result import Page
 from eunoe.model.scope import ALIASES, Scope
 from eunoe.records.atoms import find_record
 from eunoe.records.streams import check_undamaged, damage_notes, stream_notes
-from eunoe.records.versions import all_versions, has_gaps
+from eunoe.records.versions import all_versions, find_by_id, has_gaps
 from eunoe.store.contract import ItemQuery, Reading, Store, streams_of
 from eunoe.store.schema import CURSOR_KEY, StreamState
 
 
 def find_item(store: Store, scope: Scope, id: str) -> Item:
     def find(store: Reading) -> Item:
+        own = store.stream(scope.alone)
+        if own and (record := find_by_id(store, own.id, id)):
+            return record.item(own.scope)
         stream = find_owner(store, scope, id)
         return find_record(store, stream, id).item(stream.scope if stream else scope)
 

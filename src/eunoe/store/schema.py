@@ -11,6 +11,7 @@ from a row that streams share.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple, get_args
 
@@ -32,6 +33,7 @@ SEQ_BITS: Final = 27
 _CONVERSATION_KEYS: Final = ("session", "thread")
 
 
+@lru_cache(maxsize=4096)
 def place_of(scope: Scope) -> int:
     """The place of a scope's stream: of its user, or else of whatever its conversations belong to."""
     pairs = scope.pairs
