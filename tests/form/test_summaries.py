@@ -246,6 +246,7 @@ def test_every_line_is_borne_out_by_an_observation_or_the_summary_before(
 ) -> None:
     made = summarize_by_rules(previous, atoms, most, NOW)
     texts = [" ".join(text.split()) for text in (previous, *(atom.text for atom in atoms))]
+    texts += [atom.time.date().isoformat() for atom in atoms if atom.time]  # what is left of a long word
     quotations = [*texts, *(line.text for text in (previous, *texts) for line in read_summary(text))]
     known = "\n".join([*texts, *map(third_person, quotations)])
     for line in read_summary(made):

@@ -260,7 +260,7 @@ def test_the_built_in_embedders_read_english(path: Path, embedder: str) -> None:
 
 def test_status_counts_the_languages_of_the_latest_memories(english: eunoe.Memory) -> None:
     assert english.status().languages == {"English": 1, "German": 1, "unclear": 1}
-    english.observe(ANNA, [{"content": f"Это сообщение номер {number}."} for number in range(120)])
+    english.remember_many(ANNA, [f"Это воспоминание номер {number}." for number in range(120)])
     assert english.status().languages == {"Cyrillic script": 100}
     assert english.restricted(scopes=[ANNA]).status().languages == {}
 

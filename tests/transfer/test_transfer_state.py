@@ -423,7 +423,7 @@ def test_access_counts_are_not_added_twice(memory, other):
         store.add_access([AccessCount(record.seq, 3, NOW)])
     for _ in range(3):
         other.admin.import_(lines_of(memory))
-    assert other.admin.access_counts(ANNA, ["tea"]) == {"tea": (3, NOW)}
+    assert other.admin.access_counts(ANNA, ["tea"]) == {"tea": eunoe.Access(3, NOW)}
 
 
 GOOD = {"scope": ANNA, "kind": "fact", "id": "x", "text": "good", "recorded": "2024-01-01"}

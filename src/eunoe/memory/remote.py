@@ -308,7 +308,10 @@ def _segment(verb: Verb, name: str, value: Any) -> str:
 
 
 def _plain(kind: ArgumentKind, value: Any) -> Any:
-    """Lists of what can be read only once, or has no order; an argument as it is, where it is neither."""
+    """Scopes as texts, lists of what can be read only once or has no order; another argument as it is."""
+    if kind in ("scope", "scopes"):
+        is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+        return [Scope.of(each).text for each in value] if is_list else Scope.of(value).text
     if kind == "items" and isinstance(value, Iterable) and not isinstance(value, str | Mapping):
         return [_plain_item(each) for each in value]
     is_list = kind in ("texts", "choices", "scopes", "messages") and isinstance(value, Iterable)
@@ -327,12 +330,12 @@ def _query(verb: Verb, given: Mapping[str, Any]) -> dict[str, Any]:
     query = {}
     for name, value in given.items():
         kind = verb.arguments[name].kind if name in verb.arguments else "text"
-        if kind == "scope":
-            value = Scope.of(value).text
-        elif kind == "time":
+        if kind == "time":
             value = parse_time(value, name).isoformat()
         elif kind == "mapping":
             value = json.dumps(value, default=plain_value)
+        elif kind == "choices" and not value and verb.arguments[name].default:  # it would not be sent at all
+            raise InputError(f"{name} must be some of {', '.join(verb.arguments[name].choices)}")
         query[name] = value
     return query
 

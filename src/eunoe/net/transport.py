@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from datetime import datetime
 from http.client import HTTPException, HTTPResponse
+from itertools import chain
 from math import inf
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -19,6 +20,7 @@ from uuid import UUID
 
 from eunoe import errors
 from eunoe.errors import AccessError, EunoeError, InputError, RemoteError
+from eunoe.model.arguments import as_list, check_metadata
 from eunoe.model.message import Message
 from eunoe.model.scope import Scope
 from eunoe.net.http import Address, HttpClient, HttpError, Retry
@@ -75,6 +77,15 @@ def plain_value(value: Any) -> Any:
     raise InputError(f"a {type(value).__name__} cannot be sent to a server: give texts, numbers, lists or mappings")
 
 
+def _check_metadata(body: Any) -> None:
+    """Refuse metadata that JSON would change without a word: keys that are no texts, tuples."""
+    if isinstance(body, Mapping):
+        lists = (as_list(body.get(name), name, str | Mapping | Message) for name in ("messages", "items"))
+        for value in chain([body], *lists):
+            if isinstance(value, Mapping) and isinstance(value.get("metadata"), Mapping):
+                check_metadata(value["metadata"])
+
+
 _RETRY: Final = Retry(3, first_pause=0.1, longest_pause=5.0, statuses=(429, 502, 503, 504), after_timeout=False)
 """For requests that may be sent again."""
 
@@ -112,6 +123,7 @@ class Transport:
         headers = {"Content-Type": "application/json"}
         if is_keyed:
             headers["Idempotency-Key"] = uuid.uuid4().hex
+        _check_metadata(body)
         data = None if body is None else json.dumps(body, default=plain_value).encode()
         with self._failures():
             content = self._client.request(
