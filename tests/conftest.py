@@ -36,6 +36,9 @@ settings.load_profile("steady")
 # Some machines keep Python from writing compiled files: then every process that a test starts compiles all of Eunoe.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# Processes that tests start find `tests` too.
+_ROOT = str(Path(__file__).parents[1])
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (_ROOT, os.environ.get("PYTHONPATH"))))
 # A shell lets what it starts in the background ignore Ctrl-C, and so would the processes that tests send it to.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
